@@ -239,13 +239,16 @@ func firstDecision(r *http.Request, l *Loaded, keys bool) *start {
 		return nil
 	}
 	body := ""
+	if !l.Default {
+		body = `"policy": ` + quoted(l.Name) + `, `
+	}
 	switch l.Input {
 	case decide.InputText:
-		body = `'{"texts": ["What is the capital of Australia?"]}'`
+		body += `"texts": ["What is the capital of Australia?"]`
 	case decide.InputRow:
-		body = `'{"rows": [{` + quoted(l.Columns) + `}]}'`
+		body += `"rows": [{` + emptyRow(l.Columns) + `}]`
 	default:
-		body = fmt.Sprintf(`"{\"features\": [[$(seq -s, %d)]]}"`, l.Info.Dim)
+		body += fmt.Sprintf(`"features": [['$(seq -s, %d)']]`, l.Info.Dim)
 	}
 	scheme := "http"
 	if r.TLS != nil {
@@ -255,5 +258,5 @@ func firstDecision(r *http.Request, l *Loaded, keys bool) *start {
 	if keys {
 		command += ` -H "Authorization: Bearer $PIPE_KEY"`
 	}
-	return &start{Text: "Send a request, and this page shows what was decided:", Command: command + " \\\n  -d " + body}
+	return &start{Text: "Send a request, and this page shows what was decided:", Command: command + " \\\n  -d '{" + body + "}'"}
 }

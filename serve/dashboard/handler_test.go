@@ -74,7 +74,7 @@ func TestEmptyPage(t *testing.T) {
 	if rows := texts(t, body, "tr"); len(rows) != 5 {
 		t.Errorf("policies %q", rows)
 	}
-	contains(t, texts(t, w.get(t, "/?policy=table", 200), "code"), `-d '{"rows": [{"amount": "", "when": "", "n_1": ""}]}'`)
+	contains(t, texts(t, w.get(t, "/?policy=table", 200), "code"), `-d '{"policy": "table", "rows": [{"amount": "", "when": "", "n_1": ""}]}'`)
 	r, _ := http.NewRequest(http.MethodGet, w.URL, nil)
 	r.Host = "evil'; rm -rf;"
 	if answer, err := w.Client().Do(r); err == nil {

@@ -69,17 +69,22 @@ func parseRow(text string) (map[string]string, error) {
 	return row, nil
 }
 
-// quoted returns columns as members of a JSON object with empty values, escaped for a single-quoted shell string.
-func quoted(columns []string) string {
+// emptyRow returns columns as members of a JSON object with empty values, for a single-quoted text of the shell.
+func emptyRow(columns []string) string {
 	var parts []string
 	for _, c := range columns {
-		key, err := json.Marshal(c)
-		if err != nil {
-			panic(err) // strings always marshal
-		}
-		parts = append(parts, string(key)+`: ""`)
+		parts = append(parts, quoted(c)+`: ""`)
 	}
-	return strings.ReplaceAll(strings.Join(parts, ", "), "'", `'\''`)
+	return strings.Join(parts, ", ")
+}
+
+// quoted returns a name as JSON, for a single-quoted text of the shell.
+func quoted(name string) string {
+	text, err := json.Marshal(name)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return strings.ReplaceAll(string(text), "'", `'\''`)
 }
 
 // host matches a host and port that are safe in a shell command.
