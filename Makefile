@@ -80,8 +80,9 @@ check: ## quick checks of what is not committed: format, vet, import table, shor
 lint: ## format, vet, staticcheck, tidy modules, generated files
 	@tools/lint.sh
 
-generate: ## generate the Go code of the protobuf schemas
+generate: ## generate the Go code of the protobuf schemas, and the notebooks of the recipes
 	tools/genproto.sh
+	go run ./tools/notebook docs/recipes/*.md
 
 # Where the module is to be published. Its owner creates that repository first, then runs make move once.
 MODULE := github.com/experts-and-advice/pipe

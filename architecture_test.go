@@ -214,6 +214,8 @@ var mayImport = map[string][]string{
 	"tools/outside/surrogate":          {"location", "models", "models/paper", "models/policy", "onnx", "pipeline/stage", "pipeline/train"},
 	"tools/serve/constant":             {},
 	"tools/serve/policy":               {"pipeline/decide/decidetest"},
+	"tools/notebook":                   {"internal/atomicfile", "tools/notebook/page"},
+	"tools/notebook/page":              {},
 	"tools/site":                       {},
 	"tools/week":                       {"pipeline/learn/learntest"},
 }
@@ -232,7 +234,7 @@ var testsMayImport = map[string][]string{
 	"costs/outcome":            {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata"},
 	"costs/outcome/look":       {"costs/outcome", "internal/config", "internal/judge", "internal/realdata"},
 	"costs/prices":             {"internal/dataerror/dataerrortest"},
-	"docs":                     {"internal/judge", "internal/realdata", "onnx/ort/orttest"},
+	"docs":                     {"internal/judge", "internal/realdata", "onnx/ort/orttest", "tools/notebook/page"},
 	"experts/advice":           {"experts/builder/parttest", "internal/progress", "internal/realdata"},
 	"experts/builder":          {"experts/builder/parttest", "experts/chat/chattest", "experts/expert", "experts/kinds", "experts/language/languagetest", "experts/retrieval/bm25", "experts/service", "experts/service/servicetest", "featurize", "featurize/tabular", "internal/config", "internal/fuzztest", "internal/realdata", "models/lightgbm", "onnx", "onnx/hf/hftest", "onnx/ort/orttest"},
 	"experts/chat":             {"experts/chat/chattest", "experts/service/servicetest", "internal/fuzztest", "internal/progress", "internal/realdata", "onnx/ort", "onnx/ort/orttest"},

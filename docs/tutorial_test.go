@@ -6,13 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"pipe/internal/judge"
 	"pipe/internal/realdata"
+	"pipe/tools/notebook/page"
 )
 
 // TestTutorial does what a reader of the tutorial does, in an empty folder: it saves the files, runs the commands in one
@@ -50,8 +50,8 @@ func follow(t *testing.T, name, bin string, oldnew ...string) {
 		t.Fatalf("%d commands printed %d times", len(commands), len(printed)-1)
 	}
 	for i, c := range commands {
-		if got := lines(printed[i]); !matches(got, c.prints) {
-			t.Errorf("$ %s\nprinted:\n%s\n\nthe page has:\n%s", c.text, strings.Join(got, "\n"), strings.Join(c.prints, "\n"))
+		if got := lines(printed[i]); !matches(got, c.Prints) {
+			t.Errorf("$ %s\nprinted:\n%s\n\nthe page has:\n%s", c.Text, strings.Join(got, "\n"), strings.Join(c.Prints, "\n"))
 		}
 	}
 }
@@ -91,63 +91,32 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// command is one line of a console and the lines that the page shows below it.
-type command struct {
-	text   string
-	prints []string
-}
-
 // boundary is printed between the outputs of two commands.
 const boundary = "\x00\n"
 
-var (
-	fenced = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
-	saved  = regexp.MustCompile("(?s)[Ss]ave (?:this|these|it) as `([^`]+)`:\n+$")
-)
-
-// shellScript makes a script of a page: console blocks are run, any other block is saved under the name before it.
-func shellScript(t *testing.T, page string) ([]command, string) {
+// shellScript makes a script of a page, which saves its files and runs its commands.
+func shellScript(t *testing.T, markdown string) ([]page.Command, string) {
 	t.Helper()
-	var commands []command
+	parts, err := page.Parse(markdown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []page.Command
 	var script strings.Builder
 	script.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT # servers, where the page is left early\n")
-	for _, at := range fenced.FindAllStringSubmatchIndex(page, -1) {
-		kind, body := page[at[2]:at[3]], page[at[4]:at[5]]
-		if kind == "console" {
-			for _, c := range consoleCommands(t, body) {
-				fmt.Fprintf(&script, "%s\nprintf '\\0\\n'\n", c.text)
-				commands = append(commands, c)
-			}
-			continue
+	for _, p := range parts {
+		if p.File != "" {
+			fmt.Fprintf(&script, "cat >%s <<'END OF FILE'\n%sEND OF FILE\n", p.File, p.Content)
 		}
-		name := saved.FindStringSubmatch(page[:at[0]])
-		if name == nil {
-			t.Fatalf("nothing says how to save this block:\n%s", body)
+		for _, c := range p.Commands {
+			fmt.Fprintf(&script, "%s\nprintf '\\0\\n'\n", c.Text)
 		}
-		fmt.Fprintf(&script, "cat >%s <<'END OF FILE'\n%sEND OF FILE\n", name[1], body)
+		commands = append(commands, p.Commands...)
 	}
 	if len(commands) == 0 {
 		t.Fatal("the page has no commands")
 	}
 	return commands, script.String()
-}
-
-func consoleCommands(t *testing.T, body string) []command {
-	t.Helper()
-	var list []command
-	for _, line := range lines(body) {
-		text, isCommand := strings.CutPrefix(line, "$ ")
-		switch {
-		case isCommand:
-			list = append(list, command{text: text})
-		case len(list) == 0:
-			t.Fatalf("output before any command: %s", line)
-		default:
-			last := &list[len(list)-1]
-			last.prints = append(last.prints, line)
-		}
-	}
-	return list
 }
 
 // run runs a script in an empty folder, with the programs in bin before others, and returns its standard output.
