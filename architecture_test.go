@@ -113,7 +113,7 @@ var mayImport = map[string][]string{
 	"models/offpolicy":                 {"costs", "internal/dataerror", "internal/finite", "internal/seeded", "models", "models/network", "models/offpolicy/anytime", "models/regress"},
 	"models/offpolicy/anytime":         {},
 	"models/paper":                     {"costs", "internal/config", "models", "models/network", "models/policy"},
-	"models/policy":                    {"costs", "internal/finite", "internal/strictjson", "internal/textfile", "models/estimate", "models/network", "onnx", "onnx/ort", "onnx/rewrite"},
+	"models/policy":                    {"costs", "internal/finite", "internal/hint", "internal/strictjson", "internal/textfile", "models/estimate", "models/network", "onnx", "onnx/ort", "onnx/rewrite"},
 	"models/regress":                   {"costs", "internal/parallel", "internal/seeded", "models", "models/estimate", "models/lightgbm", "models/network", "models/policy", "onnx", "onnx/ort"},
 	"models/risk":                      {},
 	"onnx":                             {"internal/atomicfile", "internal/outside", "internal/strictjson", "internal/textfile", "onnx/internal/protos", "onnx/onnxpb"},

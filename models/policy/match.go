@@ -2,8 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"strconv"
 
 	"pipe/costs"
+	"pipe/internal/hint"
 )
 
 // Matches returns nil if the policy can decide on the rows of t. Both need the same experts and advice in the same
@@ -16,13 +18,17 @@ func (info *Info) Matches(t *costs.Tensor) error {
 	if info.Dim != t.Dim {
 		return fmt.Errorf("policy takes %d features, the tensor has %d", info.Dim, t.Dim)
 	}
+	digest, other := info.Actions.Digests[costs.FeatureDigest], t.Actions.Digests[costs.FeatureDigest]
 	mine, theirs := info.Actions.Features.Name, t.Actions.Features.Name
 	if mine != "" && theirs != "" && mine != theirs {
-		return fmt.Errorf("policy was trained on features %q, the tensor has %q", mine, theirs)
+		err := fmt.Errorf("policy was trained on features %q, the tensor has %q", mine, theirs)
+		if digest != "" && digest == other { // columns of the same names
+			err = hint.With(err, fmt.Sprintf("if only the file has another name, set feature_name: %s in the configuration of pipe import, and import it again", strconv.Quote(mine)))
+		}
+		return err
 	}
-	mine, theirs = info.Actions.Digests[costs.FeatureDigest], t.Actions.Digests[costs.FeatureDigest]
-	if mine != "" && theirs != "" && mine != theirs {
-		return fmt.Errorf("policy was trained on features with digest %s, the tensor's have %s", mine, theirs)
+	if digest != "" && other != "" && digest != other {
+		return fmt.Errorf("policy was trained on features with digest %s, the tensor's have %s", digest, other)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/coststest"
+	"pipe/internal/hint"
 	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/onnx"
@@ -454,6 +456,17 @@ func TestMatches(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: error %v, want one about %q", name, err, c.want)
+		}
+	}
+	// Another name of the same columns may be that of another file. Of other columns it is not.
+	p := biasPolicy(DecoderComposite, 2, 2, 0, 0, 0, 0)
+	p.Actions = coststest.Actions([]float64{0, 1}, []float64{0, 1})
+	p.Actions.Features.Name = "may.csv"
+	for digest, hinted := range map[string]bool{"d1": true, "d2": false, "": false} {
+		p.Actions.Digests = map[string]string{costs.FeatureDigest: digest}
+		h, ok := errors.AsType[*hint.Error](p.Matches(tensor))
+		if ok != hinted || ok && !strings.Contains(h.Hint(), `feature_name: "may.csv"`) {
+			t.Errorf("digest %q: hint %v", digest, h)
 		}
 	}
 }
