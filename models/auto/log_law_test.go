@@ -122,6 +122,9 @@ func TestUntriedPairsAreNeverTaken(t *testing.T) {
 
 // Where features have no information and the deployed pair is the best, it stays in at least 95% of the draws. PIPE_LOG_DRAWS draws more.
 func TestNoiseKeepsTheDeployedPolicy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a law of statistics")
+	}
 	draws := 20
 	if n, err := strconv.Atoi(os.Getenv("PIPE_LOG_DRAWS")); err == nil {
 		draws = n
@@ -149,6 +152,9 @@ func TestNoiseKeepsTheDeployedPolicy(t *testing.T) {
 
 // A log without exploration shows nothing of other pairs than the executed ones, whatever estimates say of them.
 func TestNothingIsShownWithoutExploration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a law of statistics")
+	}
 	rows := 2000
 	table := structured.tensor(rows, costs.Train, 8, true)
 	old := func(n int) int { // a policy by a feature that does not matter

@@ -380,6 +380,9 @@ func (w *world) fullInformation(t *testing.T, seed uint64) []int {
 // from 2,000 rows it has a good part. PIPE_LOG_TABLES=GLOB replays complete tensors in place of a planted table, PIPE_LOG_ROWS=500,2000
 // says how many rows are logged, PIPE_LOG_SEEDS how many draws there are, and PIPE_LOG_OUT=DIR writes every log for other programs.
 func TestLogsReplayed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a law of statistics")
+	}
 	seeds, rows := 1, []int{600, 2000}
 	if n, err := strconv.Atoi(os.Getenv("PIPE_LOG_SEEDS")); err == nil {
 		seeds = n

@@ -23,6 +23,9 @@ import (
 // What is seen of the answers of other rows tells nothing: the one-shot policy comes out, or what comes out costs no more
 // than .002 more.
 func TestPermutedFacts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a law of statistics")
+	}
 	o := models.Options{Runtime: orttest.Open(t, 0)}
 	w := twoStages()
 	for seed := range uint64(3) {
@@ -59,6 +62,9 @@ func TestPermutedFacts(t *testing.T) {
 
 // Where estimates are to be kept, a state in which one pair is always best has them too, so that answers differ in what is expected of them.
 func TestStatesKeepEstimates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a law of statistics")
+	}
 	o := models.Options{Runtime: orttest.Open(t, 0)}
 	train := coststest.Looks(1200, 3)
 	for _, keep := range []bool{false, true} {
@@ -371,6 +377,9 @@ func TestOneGroup(t *testing.T) {
 
 // Where outcomes are not all known, the rest is learned from.
 func TestUnknownOutcomes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a law of statistics")
+	}
 	o := models.Options{Runtime: orttest.Open(t, 0)}
 	rng := rand.New(rand.NewPCG(12, 12))
 	train, _ := twoStages().sample(rng, 3000)
