@@ -10,8 +10,8 @@ import (
 )
 
 // Find returns the path of the first library that at finds, and the places that it searched, in order. The flag and the
-// environment variable are binding: the first of them that is set is the only place searched. path is "" if there is no
-// library.
+// environment variable are binding: the first of them that is set is the only place searched. A place that is listed twice is
+// searched once. path is "" if there is no library.
 func Find(flag, variable string, places []string, at func(place string) string) (path string, tried []string) {
 	for _, explicit := range []string{flag, os.Getenv(variable)} {
 		if explicit != "" {
@@ -19,12 +19,16 @@ func Find(flag, variable string, places []string, at func(place string) string) 
 			break
 		}
 	}
-	for i, place := range places {
+	for _, place := range places {
+		if slices.Contains(tried, place) { // beside the program, and above the working folder
+			continue
+		}
+		tried = append(tried, place)
 		if path := at(place); path != "" {
-			return path, places[:i+1]
+			return path, tried
 		}
 	}
-	return "", places
+	return "", tried
 }
 
 // Absolute makes a path absolute, so that the loader does not look for a bare file name in its own search path.
