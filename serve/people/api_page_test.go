@@ -1,16 +1,12 @@
 package people
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -73,7 +69,7 @@ document.body.append(frame);
 
 // TestInChromium answers questions on the page in a browser: on a phone in light, and on a wide screen in dark.
 func TestInChromium(t *testing.T) {
-	browser := judge.Chromium(t)
+	judge.Chromium(t)
 	for _, as := range []struct {
 		scheme string
 		width  int
@@ -86,7 +82,7 @@ func TestInChromium(t *testing.T) {
 		} {
 			put(t, w.p, n)
 		}
-		got := w.seen(t, browser, as.width, as.scheme == "dark")
+		got := w.seen(t, as.width, as.scheme == "dark")
 		want := fmt.Sprintf(`width %d wide 0 focus item-title row 1 raw  faint none unlabelled 0 %s "userIs <b>this</b> so?"`, as.width, as.scheme)
 		if got != want {
 			t.Errorf("%s\nwant: %s", got, want)
@@ -100,7 +96,7 @@ func TestInChromium(t *testing.T) {
 
 // seen shows the page in a frame, since a browser without a window has none that is narrow, and returns what drive saw. The browser
 // runs until then, however long that takes on a busy machine.
-func (w *world) seen(t *testing.T, browser string, width int, dark bool) string {
+func (w *world) seen(t *testing.T, width int, dark bool) string {
 	reports := make(chan string, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -129,26 +125,15 @@ func (w *world) seen(t *testing.T, browser string, width int, dark bool) string 
 		_, _ = to.Write(answer.Body.Bytes())
 	}))
 	defer s.Close()
-	args := []string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--remote-debugging-port=0",
-		"--user-data-dir=" + filepath.Join(t.TempDir(), "profile"), "--window-size=1400,900", s.URL + "/frame",
-	}
+	args := []string{"--window-size=1400,900"}
 	if dark {
-		args = append([]string{"--blink-settings=preferredColorScheme=0"}, args...)
+		args = append(args, "--blink-settings=preferredColorScheme=0")
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer stop()
-	c := exec.CommandContext(ctx, browser, args...)
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it ends its processes, which write to the profile
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = c.Wait() }()
-	defer stop()
+	defer judge.Window(t, s.URL+"/frame", args...)()
 	select {
 	case seen := <-reports:
 		return seen
-	case <-ctx.Done():
+	case <-time.After(4 * time.Minute):
 		return "nothing"
 	}
 }

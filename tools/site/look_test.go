@@ -5,9 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +42,7 @@ await fetch("/seen", { method: "POST", body: JSON.stringify(seen) });
 
 // lookAt opens the site in a browser: no page is wider than its window, and the search finds a page by its words.
 func lookAt(t *testing.T, site string, all map[string]string) {
-	browser := judge.Chromium(t)
+	judge.Chromium(t)
 	pages := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return path.Ext(name) != ".html" })
 	var seen struct {
 		Wide  []string
@@ -63,15 +61,7 @@ func lookAt(t *testing.T, site string, all map[string]string) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 
-	window := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-		"--no-first-run", "--remote-debugging-port=0", "--user-data-dir="+filepath.Join(t.TempDir(), "profile"), server.URL+"/look")
-	if err := window.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = window.Process.Kill()
-		_ = window.Wait()
-	}()
+	defer judge.Window(t, server.URL+"/look")()
 	select {
 	case err := <-answered:
 		if err != nil {

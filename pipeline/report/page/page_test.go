@@ -121,18 +121,14 @@ setTimeout(() => { document.title = [document.documentElement.scrollWidth - docu
 // TestInChromium looks at the page in a browser: nothing is wider than the window, tables
 // sort, links open folded sections, and on paper no word lies outside the page.
 func TestInChromium(t *testing.T) {
-	browser := judge.Chromium(t)
+	judge.Chromium(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "page.html")
 	if err := os.WriteFile(file, []byte(strings.Replace(written(t, sample()), "</body>", measure+"</body>", 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	run := func(args ...string) string {
-		args = append([]string{
-			"--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", "--virtual-time-budget=3000",
-			"--user-data-dir=" + filepath.Join(dir, "profile"),
-		}, args...)
-		out, err := exec.CommandContext(t.Context(), browser, append(args, "file://"+file)...).Output()
+		out, err := judge.Browser(t, append(args, "--virtual-time-budget=3000", "file://"+file)...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +14,7 @@ import (
 // inBrowser is what page.html answers, which loads the package from folder with onnxruntime-web, and policies from another folder.
 func inBrowser(t *testing.T, folder, policies string) []byte {
 	t.Helper()
-	browser := judge.Chromium(t)
+	judge.Chromium(t)
 	files, answers := http.FileServer(http.Dir(folder)), make(chan []byte, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		policy, isPolicy := strings.CutPrefix(r.URL.Path, "/file")
@@ -37,15 +35,7 @@ func inBrowser(t *testing.T, folder, policies string) []byte {
 		}
 	}))
 	defer server.Close()
-	window := exec.CommandContext(t.Context(), browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-		"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), server.URL+"/page.html")
-	if err := window.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = window.Process.Kill() // it shows the page until it is ended
-		_ = window.Wait()
-	}()
+	defer judge.Window(t, server.URL+"/page.html")() // it shows the page until it is closed
 	select {
 	case out := <-answers:
 		return out
