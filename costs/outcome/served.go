@@ -35,8 +35,8 @@ func unserved(names []string) string {
 	if len(parts) == 0 || len(parts) == 1 && !slices.ContainsFunc(names, other) {
 		return ""
 	}
-	return fmt.Sprintf("decide, serve and merge do not compute %s from raw rows: send all %d features as numbers, in their order or in CSV by their names, or import the vectors of one encoder as the only features",
-		strings.Join(parts, ", "), len(names))
+	return fmt.Sprintf("decide, serve and merge do not compute %s from raw rows: send every feature as a number, in their order or in CSV by their names (1 or 0 for a category), or import the vectors of one encoder as the only features",
+		strings.Join(parts, ", "))
 }
 
 // computed are the parts of the features that are not columns of numbers, each

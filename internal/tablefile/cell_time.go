@@ -32,7 +32,7 @@ func (u TimeUnit) Check() error {
 // layouts are the texts that are read as times, besides numbers. A fraction of a second may follow the seconds. Without
 // a zone they are in UTC.
 var layouts = []string{
-	time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02",
+	time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
 }
 
 // zoned is a time of day with an offset from UTC, and named is one with a word in its place.

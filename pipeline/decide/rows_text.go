@@ -9,8 +9,10 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"pipe/costs"
+	"pipe/internal/hint"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/models/policy"
@@ -78,13 +80,29 @@ func newCSVSource(file string, in io.Closer, r io.Reader, info *policy.Info) (*c
 		features--
 	}
 	if features != s.dim {
-		return nil, badFeatures(&costs.DataError{
+		return nil, computed(info.Names, badFeatures(&costs.DataError{
 			File: file, Row: 1,
 			Msg: fmt.Sprintf("has %d feature columns (every column but id), the policy takes %d", features, s.dim) + keep(info.Names),
-		})
+		}))
 	}
 	s.to, err = featurePlaces(file, header, s.id, info.Names)
 	return s, err
+}
+
+// computed adds a hint to an error about columns if an import made some of them from other columns.
+func computed(names []string, err error) error {
+	for _, name := range names {
+		column, of := strings.CutPrefix(name, "length of ")
+		value := "the number of characters of " + column
+		if !of {
+			column, _, of = strings.Cut(name, "=")
+			value = "1 or 0, by the column " + column
+		}
+		if of {
+			return hint.With(err, fmt.Sprintf("pipe import made %s: write it as a column, %s", textfile.Quoted(name), value))
+		}
+	}
+	return err
 }
 
 // keep says which columns a policy takes, if their names are known.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/internal/hint"
 )
 
 // onlyComplete returns the tensor without rows that have unknown outcomes, and a note about those left out of a split and
@@ -19,7 +20,8 @@ func onlyComplete(t *costs.Tensor, split costs.Split) (*costs.Tensor, string, er
 	rows, train := t.Rows(split), t.Rows(costs.Train)
 	kept := len(t.CompleteRows(rows))
 	if len(rows) > 0 && kept == 0 {
-		return nil, "", &costs.DataError{Column: "loss", Msg: fmt.Sprintf("every one of the %d %s rows has an unknown outcome; policies are compared on rows with the outcomes of all pairs", len(rows), split)}
+		err := &costs.DataError{Column: "loss", Msg: fmt.Sprintf("every one of the %d %s rows has an unknown outcome; policies are compared on rows with the outcomes of all pairs", len(rows), split)}
+		return nil, "", hint.With(err, "where each request was answered by one pair, pipe ope says what a policy would have cost")
 	}
 	note := fmt.Sprintf("%d of %d %s rows are left out, because an outcome of theirs is unknown", len(rows)-kept, len(rows), split)
 	if split != costs.Train {

@@ -3,6 +3,7 @@ package look_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,6 +48,15 @@ func TestLeaks(t *testing.T) {
 		"a function of both":     {wide("tier", func(_, s, l int) string { return fmt.Sprint("t", 2*s+l) }), "tier", nil},
 		"the winner":             {wide("picked", func(n, _, _ int) string { return []string{"small", "large"}[n*3%5%2] }), "picked", nil},
 		"any_correct":            {wide("any_correct", func(_, s, l int) string { return fmt.Sprint(max(s, l)) }), "any_correct", nil},
+		"a threshold":            {wide("judge", func(n, _, l int) string { return fmt.Sprint(50 + 100*l + n*7%40) }), "judge", nil},
+		"values of one":          {wide("stars", func(n, _, l int) string { return fmt.Sprint(3*l + n%3) }), "stars", nil},
+		"words of one":           {wide("mood", func(n, s, _ int) string { return []string{"bad", "sad", "good", "glad"}[2*s+n%2] }), "mood", nil},
+		"long: values of one":    {long("sum", func(n, s, _ int) string { return fmt.Sprint(10*s + n%5) }), "sum", nil},
+		"numbers and NA":         {wide("words", func(n, _, _ int) string { return []string{"7", "NA", "9"}[n/3%3] }), "not all of their values are numbers: words", nil},
+		"infinity":               {wide("ratio", func(n, _, _ int) string { return []string{"inf", "0.5", "0.25"}[n/3%3] }), "ratio", nil},
+		"dates without a zone":   {wide("made", func(n, _, _ int) string { return fmt.Sprintf("2026-01-%02d 00:00", 1+n%28) }), "", nil},
+		"an index":               {wide("__index_level_0__", func(n, _, _ int) string { return fmt.Sprint(n % 9) }), "", nil},
+		"dates of America":       {wide("made", func(n, _, _ int) string { return fmt.Sprintf("1/%d/2026", 1+n%28) }), "", nil},
 		"long: the number":       {long("tally", func(_, s, l int) string { return fmt.Sprint(s + l) }), "tally", nil},
 		"long: the best":         {long("best_score", func(n, _, _ int) string { return fmt.Sprint(n % 2) }), "best_score", nil},
 		"long: what comes later": {long("feedback", func(n, _, _ int) string { return fmt.Sprint(n % 2) }), "", nil},
@@ -68,6 +78,53 @@ func TestLeaks(t *testing.T) {
 		if experts, _ := p.Experts(); len(experts) != 2 || p.Long != nil && p.Long.Fee != "" {
 			t.Errorf("%s: experts %q\n%s", name, experts, text)
 		}
+	}
+}
+
+// TestDoubtfulFeature: what says nearly all about an expert is a feature with a check. What says little is one without.
+func TestDoubtfulFeature(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("id,length,noise,near,small_correct,large_correct\n")
+	for n := range 400 {
+		large := n * 13 % 7 % 2
+		near := large
+		if n%50 == 0 {
+			near = 1 - large
+		}
+		fmt.Fprintf(&b, "q%d,%d,%d,%d,%d,%d\n", n, 100+n*11%17, n*29%31, near*100+n%8, n*7%3%2, large)
+	}
+	p, _, _, err := propose(t, save(t, "log.csv", b.String()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Request.Features(); !slices.Equal(got, []string{"length", "noise", "near"}) {
+		t.Errorf("features %q, %q", got, p.Request.Left)
+	}
+	doubts := strings.Join(p.Checks, "\n")
+	if !strings.Contains(doubts, "near says almost alone whether an expert is right (98%)") || strings.Contains(doubts, "noise") || strings.Contains(doubts, "length") {
+		t.Errorf("%q", p.Checks)
+	}
+}
+
+// TestLeaksOfFeatures: what gives the outcomes away is no feature in a table of features either.
+func TestLeaksOfFeatures(t *testing.T) {
+	log := each("id,small_correct,large_correct", func(n, small, large, _ int) string { return fmt.Sprintf("q%d,%d,%d", n, small, large) })
+	features := "id,length,hard,tally,csat\n"
+	for n := 59; n >= 0; n-- { // in another order
+		small, large := n*7%3%2, n*5%7%2
+		features += fmt.Sprintf("q%d,%d,%d,%d,%d\n", n, 100+n*11%13, 1-large, small+large, 3*large+n%3)
+	}
+	dir := t.TempDir()
+	outcomes, known := filepath.Join(dir, "log.csv"), filepath.Join(dir, "known.csv")
+	if err := errors.Join(os.WriteFile(outcomes, []byte(log), 0o644), os.WriteFile(known, []byte(features), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	p, _, _, err := propose(t, outcomes, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Known.Features(); !slices.Equal(got, []string{"length"}) || !strings.Contains(strings.Join(p.Checks, "\n"), "hard, tally, csat") {
+		t.Errorf("features %q, %q", got, p.Checks)
 	}
 }
 
@@ -104,6 +161,20 @@ func TestWhichOutcomes(t *testing.T) {
 		"a verdict beside failed calls": {each("id,model,verdict,error,length", func(n, small, large, length int) string {
 			return fmt.Sprintf("q%d,small,good,%d,%d\nq%d,large,bad,%d,%d", n, small, length, n, large, length)
 		}), nil, nil, `"verdict" is named like an outcome`},
+		"failures":          {row("id,length,small_failed,large_failed", "q%[1]d,%[4]d,%[2]d,%[3]d"), []string{"length"}, []string{"value: loss", "CHECK: the outcome is small_failed, of which more is worse"}, ""},
+		"failures in words": {row("id,length,small_failed,large_failed", "q%[1]d,%[4]d,true,false"), nil, nil, "true and false"},
+		"an unknown word":   {row("id,length,small_blocked,large_blocked", "q%[1]d,%[4]d,%[2]d,%[3]d"), nil, nil, `with "blocked", and nothing says whether 1 is good`},
+		"words before":      {row("id,length,cost_small,cost_large", "q%[1]d,%[4]d,%[2]d,%[3]d"), nil, nil, `with "cost", and nothing says`},
+		"fields":            {row("id,length,scores.small,scores.large", "q%[1]d,%[4]d,%[2]d,%[3]d"), []string{"length"}, []string{"scores.small"}, ""},
+		"scores of true":    {row("id,length,score_small,score_large", "q%[1]d,%[4]d,true,false"), []string{"length"}, []string{"value: correct"}, ""},
+		"f1 among others":   {row("id,f0,f1,f2,small,large", "q%[1]d,1%[4]d,%[4]d,2%[4]d,%[2]d,%[3]d"), []string{"f0", "f1", "f2"}, []string{"column: small"}, ""},
+		"two scales":        {row("id,length,small_score,large_score", "q%[1]d,%[4]d,0.%[1]d,%[1]d"), []string{"length"}, []string{"CHECK: the scores seem to have different scales: small_score is at most 0.9, large_score 59"}, ""},
+		"an unnamed id":     {row(",length,small,large", "%[1]d,%[4]d,%[2]d,%[3]d"), nil, nil, "has no name"},
+		"repeated ids":      {row("id,length,small,large", "q%[4]d,%[4]d,%[2]d,%[3]d"), nil, nil, "several rows have the same id"},
+		"models with NA":    {row("id,length,small,large", "q%[1]d,%[4]d,NA,%[3]d"), nil, nil, `"small" is named like an outcome, but has "NA"`},
+		"models with yes":   {row("id,length,small,large", "q%[1]d,%[4]d,yes,no"), nil, nil, `has "yes"`},
+		"percents as odds":  {row("id,model,propensity,correct,length", "q%[1]d,m%[3]d,50,%[2]d,%[4]d"), nil, nil, "propensity has integers from 50 to 50"},
+		"only NA features":  {row("id,length,small,large", "q%[1]d,NA,%[2]d,%[3]d\nr%[1]d,%[4]d,%[2]d,%[3]d\ns%[1]d,%[4]d,%[2]d,%[3]d"), nil, nil, `length has numbers and "NA"`},
 		"money": {each("id,model,cost,length", func(n, _, _, length int) string {
 			return fmt.Sprintf("q%d,small,0.%d,%d\nq%d,large,0.2%d,%d", n, n, length, n, n, length)
 		}), []string{"length"}, []string{"loss: cost", "CHECK: the outcome is cost"}, ""},
@@ -174,6 +245,28 @@ for name, extra in {
 		}
 		if !strings.Contains(text, "# not used: extra, which ") {
 			t.Errorf("%s: nothing about the column in\n%s", name, text)
+		}
+	}
+}
+
+// TestNamedOutcomes: columns that the user names are read as the names say, and there are two at least.
+func TestNamedOutcomes(t *testing.T) {
+	text := each("id,length,small_failed,large_failed,falcon,kimi", func(n, small, large, length int) string {
+		return fmt.Sprintf("q%d,%d,%d,%d,%d,%d", n, length, small, large, n*3%5%2, n*2%7%2)
+	})
+	file := save(t, "log.csv", text)
+	for columns, says := range map[string]string{
+		"small_failed,large_failed": "of which more is worse",
+		"small_failed,falcon":       "1 is taken as a right answer",
+		"falcon,length":             "",
+		"falcon":                    "",
+	} {
+		p, _, _, err := propose(t, file, "", strings.Split(columns, ",")...)
+		switch {
+		case says == "" && err == nil:
+			t.Errorf("%s is no error", columns)
+		case says != "" && (err != nil || !strings.Contains(strings.Join(p.Checks, "\n"), says) || !strings.Contains(strings.Join(p.Checks, "\n"), "kimi")):
+			t.Errorf("%s: %v, %+v", columns, err, p)
 		}
 	}
 }

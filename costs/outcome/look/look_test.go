@@ -224,7 +224,7 @@ func TestUnusable(t *testing.T) {
 		"id,model,correct\na,x,1\na,y,0\nb,x,1\nb,y,1\n":                {"nothing in it is known", "--features"},
 		"id,model,correct,length\na,x,1,3\na,x,0,3\nb,x,1,4\nb,y,1,4\n": {"several rows have the same id and model", "keep one row"},
 		"id,length\na,1\nb,2\n":                                         {"no columns look like", "one row per request and expert"},
-		"id,length,code,setup\na,7,1,0\nb,2,0,1\n":                      {"no column is named like an expert", "--outcomes code,setup"},
+		"id,length,code,setup\na,7,1,0\nb,2,0,1\n":                      {"no column is named like an expert", "--outcomes COLUMN,COLUMN"},
 		"length,small,large\n7,1,0\n7,0,1\n":                            {"no column has a different value", "add a column id"},
 		"id,model,correct,length\n":                                     {"has no rows", "a row for each answer"},
 		"id,small_correct,large_correct\na,1,0\nb,0,1\n":                {"nothing in it is known", "add columns"},

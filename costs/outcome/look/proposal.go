@@ -141,8 +141,10 @@ func (p *Proposal) joined() error {
 	for _, name := range p.Request.Features() {
 		used[name] = true // a column of both tables is one feature
 	}
-	p.Known = p.Features.request(id, used, true, p.ofExpert)
-	if late := slices.DeleteFunc(p.Known.Features(), func(name string) bool { return !later(name) && !valued(name) && !summaries.MatchString(plain(name)) }); len(late) > 0 {
+	p.Known = p.Features.request(id, used, true, p.leaksOf(id))
+	if late := slices.DeleteFunc(p.Known.Features(), func(name string) bool {
+		return !later(name) && !p.Features.valued(name) && !summaries.MatchString(plain(name))
+	}); len(late) > 0 {
 		p.Checks = append(p.Checks, "used as features, but are they known before the answer? "+strings.Join(late, ", "))
 	}
 	for _, both := range []struct{ outcomes, features *string }{
@@ -234,6 +236,9 @@ func (p *Proposal) noFeatures() error {
 	if p.Features == nil {
 		do += ", or name a table of them with --features"
 	}
+	if odd := p.odds(); odd != nil {
+		do = "write a number into each row of " + strings.Join(odd, ", ")
+	}
 	var left []string
 	for _, l := range slices.Concat(p.Request.Left, p.Known.Left) {
 		left = append(left, l.Column+" "+l.Why)
@@ -243,6 +248,21 @@ func (p *Proposal) noFeatures() error {
 		says += ": " + textfile.Listed(left, 6)
 	}
 	return unusable(p.Outcomes.File, do, "%s", says)
+}
+
+// odds are the columns that are no features because not all of their values are numbers.
+func (p *Proposal) odds() (names []string) {
+	for _, from := range []struct {
+		left []Left
+		*Table
+	}{{p.Request.Left, p.Outcomes}, {p.Known.Left, p.Features}} {
+		for _, l := range from.left {
+			if c := from.find(l.Column); c.odd != "" && strings.HasPrefix(l.Why, "has numbers and") {
+				names = append(names, l.Column)
+			}
+		}
+	}
+	return names
 }
 
 // fewRows are too few to learn from.
@@ -265,6 +285,9 @@ func (p *Proposal) check() {
 		if len(r.Length) > 0 {
 			p.Checks = append(p.Checks, "of texts only the length is used: an encoder sees what they say ("+strings.Join(r.Length, ", ")+")")
 		}
+	}
+	if odd := p.odds(); odd != nil {
+		p.Checks = append(p.Checks, "no features, because not all of their values are numbers: "+textfile.Listed(odd, 12)+". Fill the others in")
 	}
 	if p.Outcomes.Rows < fewRows {
 		p.Checks = append(p.Checks, "there are few rows: a clear verdict takes hundreds of requests")

@@ -1,7 +1,9 @@
 package look
 
 import (
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -16,22 +18,78 @@ const (
 	fewSums    = 10 // requests
 )
 
+// How much of the right and of the wrong answers of a pair one column has to tell, so that it is no feature, and so that it is doubtful.
+const (
+	tellsAll  = 0.999
+	tellsMost = 0.95
+)
+
 // leaks returns a function that says why a column may give the outcomes away, "" if it does not seem so. The columns of which it
 // says something are in one check.
 func (p *Proposal) leaks() func(*Column) string {
-	answers, check := p.answers(), -1
+	answers := p.answers()
 	experts, _ := p.Experts()
-	return func(c *Column) (why string) {
+	return p.noted(func(c *Column) (why string) {
 		switch {
-		case valued(c.Name):
+		case p.Outcomes.valued(c.Name):
 			why = "is named like an outcome"
 		case summaries.MatchString(plain(c.Name)):
 			why = "is named like a comparison of answers"
 		case p.Wide != nil && c.Values != nil && c.Distinct > 1 && !slices.ContainsFunc(c.Values, func(v string) bool { return !slices.Contains(experts, v) }):
 			why = "names experts"
-		case answers.decide(c):
-			why = "follows from the outcomes"
 		default:
+			why = p.evidence(answers, c)
+		}
+		return why
+	})
+}
+
+// leaksOf is the same for the table of features, whose id is given. Its names are no evidence, as the user says that it is known before.
+func (p *Proposal) leaksOf(id *Column) func(*Column) string {
+	answers, ids := p.answers(), p.Outcomes.find(p.ID)
+	rows := make(map[uint64]int, id.Distinct)
+	for row, code := range id.codes {
+		rows[id.hashes[code-1]] = row
+	}
+	leak := p.noted(func(c *Column) string {
+		beside := *c // as a column of the outcomes
+		beside.codes = make([]uint32, p.Outcomes.Rows)
+		for _, first := range answers.first {
+			if row, known := rows[ids.hashes[ids.codes[first]-1]]; known {
+				beside.codes[first] = c.codes[row]
+			}
+		}
+		return p.evidence(answers, &beside)
+	})
+	return func(c *Column) string {
+		if why := p.ofExpert(c); why != "" {
+			return why
+		}
+		return leak(c)
+	}
+}
+
+// evidence says how a column and the outcomes depend on each other, "" if they do not seem to. What is only likely is a check.
+func (p *Proposal) evidence(answers *answers, c *Column) string {
+	if answers.decide(c) {
+		return "follows from the outcomes"
+	}
+	share := answers.told(c)
+	switch {
+	case share >= tellsAll:
+		return "says alone which answers are right"
+	case share >= tellsMost:
+		p.Checks = append(p.Checks, fmt.Sprintf("%s says almost alone whether an expert is right (%.0f%%): is it known before the answer?", c.Name, 100*share))
+	}
+	return ""
+}
+
+// noted puts the columns of which leak says something into one check.
+func (p *Proposal) noted(leak func(*Column) string) func(*Column) string {
+	check := -1
+	return func(c *Column) string {
+		why := leak(c)
+		if why == "" {
 			return ""
 		}
 		if check < 0 {
@@ -183,10 +241,68 @@ func (a *answers) summed(c *Column) bool {
 	return true
 }
 
+// told is how much a column says of one pair: the mean of the shares of its right and of its wrong answers that the best threshold of the
+// column, or its values where they repeat, tell apart. It is 0 where there are few answers, or outcomes that are not right or wrong.
+func (a *answers) told(c *Column) (most float64) {
+	for pair := range a.pairs {
+		counts := make([][2]int, c.Distinct+1) // wrong and right answers by value
+		all := [2]int{}
+		for n, row := range a.first {
+			of, at := a.cell(n, pair)
+			if at < 0 || of.codes[at] == 0 || c.codes[row] == 0 || !of.outcome("correct") || of.Distinct > 2 {
+				continue
+			}
+			right := 0
+			if of.spelled() && strings.EqualFold(strings.TrimSpace(of.Values[of.codes[at]-1]), "true") || of.numeric() && of.at(at) >= 0.5 {
+				right = 1
+			}
+			counts[c.codes[row]][right]++
+			all[right]++
+		}
+		if min(all[0], all[1]) >= fewRepeats {
+			most = max(most, told(c, counts[1:], all))
+		}
+	}
+	return most
+}
+
+func told(c *Column, counts [][2]int, all [2]int) (most float64) {
+	share := func(wrong, right int) float64 {
+		s := (float64(wrong)/float64(all[0]) + float64(right)/float64(all[1])) / 2
+		return max(s, 1-s)
+	}
+	if 10*c.Distinct <= all[0]+all[1] {
+		wrong, right := 0, 0 // in values where they are in the majority
+		for _, n := range counts {
+			if n[0]*all[1] > n[1]*all[0] {
+				wrong += n[0]
+			} else {
+				right += n[1]
+			}
+		}
+		most = share(wrong, right)
+	}
+	if !c.numeric() {
+		return most
+	}
+	order := make([]int, c.Distinct)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(c.numbers[i], c.numbers[j]) })
+	below := [2]int{}
+	for _, i := range order {
+		below[0] += counts[i][0]
+		below[1] += counts[i][1]
+		most = max(most, share(below[0], all[1]-below[1]))
+	}
+	return most
+}
+
 // odd says what a column holds that is named like the outcomes of a wide table but is none of them, "" if it is not named so.
 func (p *Proposal) odd(c *Column) string {
 	w := p.Wide
-	named := w.unmarked && modelled(c.Name) && c.mostlyFlags()
+	named := w.unmarked && modelled(c.Name) && (c.mostlyFlags() || c.unit())
 	if w.pattern.word != "" {
 		var of string
 		of, named = w.pattern.stem(c.Name)
@@ -208,11 +324,21 @@ func (c *Column) mostlyFlags() bool {
 	})
 }
 
+// holdsOr is what a column has, or another text if it has gaps.
+func (c *Column) holdsOr(gaps string) string {
+	if c.Missing > 0 {
+		return gaps
+	}
+	return c.holds()
+}
+
 // holds says what of a column is no outcome.
 func (c *Column) holds() string {
 	switch {
 	case c.Kind == Unread:
 		return c.Why
+	case c.boolean():
+		return "has true and false"
 	case c.numeric():
 		return "has " + c.seen()
 	case c.Values == nil:

@@ -1,6 +1,7 @@
 package look
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -150,7 +151,7 @@ func (p *Proposal) value(used []string, differs func(*Column) bool) error {
 				}
 			default:
 				if found = append(found, c); len(found) == 1 {
-					l.Key, l.Value = w.key, c.Name
+					l.Key, l.Value = c.read(w.key), c.Name
 				}
 			}
 		}
@@ -186,13 +187,21 @@ func (p *Proposal) others(found []*Column) {
 	if len(names) > 0 {
 		p.Checks = append(p.Checks, "the outcome is "+found[0].Name+"; it may also be "+strings.Join(names, ", "))
 	}
-	if likeAny(found[0].Name, []string{"error", "cost", "regret"}) {
-		p.Checks = append(p.Checks, "the outcome is "+found[0].Name+", of which more is worse. Does it say how good an answer was? If it is money or a failed call, add a column correct")
+	p.worse(p.Long.Key, found[0].Name)
+}
+
+// worse says that more of an outcome is taken as worse, unless its name is loss.
+func (p *Proposal) worse(key, name string) {
+	if key == "loss" && like(name, "loss") == 0 {
+		p.Checks = append(p.Checks, "the outcome is "+name+", of which more is worse. Does it say how good an answer was? If it is money or a failed call, add a column correct")
 	}
 }
 
 // scores sets the range of scores that are not between 0 and 1.
 func (p *Proposal) scores(key string, columns ...*Column) {
+	if key == "score" {
+		p.scales(columns)
+	}
 	if key != "score" || !slices.ContainsFunc(columns, func(c *Column) bool { return !c.unit() }) {
 		return
 	}
@@ -208,6 +217,22 @@ func (p *Proposal) scores(key string, columns ...*Column) {
 	}
 	p.Range = []float64{min(worst, 0), best}
 	p.Checks = append(p.Checks, "the worst and the best score are guessed from the scores that occur; set score_range")
+}
+
+// scales says if scores seem to have different scales.
+func (p *Proposal) scales(columns []*Column) {
+	least, most := columns[0], columns[0]
+	for _, c := range columns {
+		if c.Max < least.Max {
+			least = c
+		}
+		if c.Max > most.Max {
+			most = c
+		}
+	}
+	if least.Max > 0 && most.Max >= 10*least.Max {
+		p.Checks = append(p.Checks, fmt.Sprintf("the scores seem to have different scales: %s is at most %v, %s %v. Bring them to one", least.Name, least.Max, most.Name, most.Max))
+	}
 }
 
 // columnOf is the best column of some names that is not used, "" if there is none.
@@ -239,6 +264,10 @@ func (p *Proposal) decisions() error {
 		} else {
 			c = nil
 		}
+	}
+	if there := t.firstNamed(propensityWords, func(c *Column) bool { return c.Kind != Empty }); c == nil && there != nil {
+		return unusable(t.File, "write the probability with which the expert of the row was chosen, such as 0.9; divide percents by 100", "column %s %s: a probability is above 0 and at most 1",
+			there.Name, there.holdsOr("is empty in some rows"))
 	}
 	if c == nil {
 		return unusable(t.File, "record the probability with which the expert of each row was chosen, in a column propensity, and choose at random at times; or let every expert answer some requests. docs/ope.md says more",

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 // The limits of features that are proposed.
@@ -39,6 +41,8 @@ func (t *Table) request(id *Column, used map[string]bool, known bool, leak func(
 			leave(c, "has the same value in each row")
 		case c.Kind == Integer && c.Distinct > 2 && c.Max-c.Min == float64(c.Distinct-1) && c.Distinct == id.Distinct && c.ordered():
 			leave(c, "counts the rows")
+		case strings.HasPrefix(c.Name, "__index_level_"):
+			leave(c, "is the index of a frame of pandas")
 		case likeAny(c.Name, []string{"id", "uuid", "key"}):
 			leave(c, "names something")
 		default:
@@ -104,8 +108,10 @@ func (r *Request) feature(c *Column) (why string) {
 		r.List = c.Name
 	case c.Kind == List:
 		return "is another list of numbers"
-	case c.Kind == Time:
+	case c.Kind == Time || c.dated:
 		return "is a time"
+	case c.odd != "":
+		return "has numbers and " + textfile.Quoted(c.odd)
 	case c.Values != nil && c.Distinct <= mostCategories:
 		r.Categorical = append(r.Categorical, c.Name)
 	case c.Length >= shortText:

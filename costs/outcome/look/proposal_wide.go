@@ -15,7 +15,9 @@ func (p *Proposal) wide(columns []string) (err error) {
 	t := p.Outcomes
 	switch {
 	case columns != nil:
-		p.Wide, err = t.given(columns)
+		if p.Wide, err = t.given(columns); err == nil {
+			p.unnamed(columns)
+		}
 	default:
 		if p.Wide, err = p.families(); p.Wide == nil && err == nil {
 			p.Wide, err = p.unmarked()
@@ -30,8 +32,14 @@ func (p *Proposal) wide(columns []string) (err error) {
 	if empty := t.firstNamed(sureIDWords, func(c *Column) bool { return c.Missing > 0 && c.Kind != Empty }); empty != nil && (id == nil || !likeAny(id.Name, idWords)) {
 		return t.gaps(empty)
 	}
+	if again := t.firstNamed(sureIDWords, func(c *Column) bool { return c.complete() && !t.unique(c) }); id == nil && again != nil {
+		return unusable(t.File, "keep one row for each request, or give it a column with a different value in each row", "several rows have the same %s", again.Name)
+	}
 	if id == nil {
 		return unusable(t.File, "add a column id with a different value in each row", "no column has a different value in each row that could name a request")
+	}
+	if id.Name == "" {
+		return unusable(t.File, `write id, or another name, into the header above it; pandas does with index_label="id"`, "the column that names the requests has no name")
 	}
 	p.ID, p.Reason = id.Name, "different in each row"
 	return nil
@@ -137,10 +145,11 @@ func (p *Proposal) families() (*Wide, error) {
 		}
 		fees := t.family(feeWords, func(c *Column) bool { return c.numeric() && c.Min >= 0 && !slices.Contains(f.columns, c) })
 		answers := t.family(answerWords, func(c *Column) bool { return c.complete() && !slices.Contains(f.columns, c) })
-		found := &Wide{Key: w.key, Pairs: pairs(f, fees, answers), pattern: f.pattern}
+		found := &Wide{Key: f.columns[0].read(w.key), Pairs: pairs(f, fees, answers), pattern: f.pattern}
 		switch {
 		case w.key == "correct", f.modelled() && !slices.ContainsFunc(f.experts, func(e string) bool { return !modelled(e) }):
-			p.scores(w.key, f.columns...)
+			p.scores(found.Key, f.columns...)
+			p.worse(found.Key, f.columns[0].Name)
 			return found, nil
 		case f.modelled():
 			return p.unclear(found), nil
@@ -166,21 +175,41 @@ func (p *Proposal) unclear(w *Wide) *Wide {
 	}
 	p.Checks = append(p.Checks, "taken as outcomes of experts, although not all are called like models: "+textfile.Listed(names, 12)+". If one is none, name the outcomes with --outcomes")
 	p.scores(w.Key, columns...)
+	p.worse(w.Key, names[0])
 	return w
 }
 
 // outcome reports whether a column can be read as a kind of outcome.
 func (c *Column) outcome(key string) bool {
-	if key == "correct" {
+	switch key {
+	case "correct":
 		return c.unit() || c.spelled()
+	case "loss":
+		return c.numeric() && !c.boolean()
 	}
 	return c.numeric()
+}
+
+// read is the kind of outcome as which a column is read: a score that is true or false is whether an answer was right.
+func (c *Column) read(key string) string {
+	if key == "score" && c.boolean() {
+		return "correct"
+	}
+	return key
+}
+
+// boolean reports whether a column has true and false in place of numbers.
+func (c *Column) boolean() bool {
+	return c.Kind == Flag && slices.ContainsFunc(c.Values, func(v string) bool { return v == "true" || v == "false" })
 }
 
 // unreadable is the error for columns of which one is named like an outcome and cannot be read as such.
 func (t *Table) unreadable(columns []*Column, key string) error {
 	c := columns[slices.IndexFunc(columns, func(c *Column) bool { return !c.outcome(key) })]
 	do := "write numbers into it, and nothing where an outcome is unknown. If it is no outcome, give it another name"
+	if key == "loss" {
+		do = "write 1 for a wrong answer, 0 for a right one, and nothing where that is unknown. If it is no outcome, give it another name"
+	}
 	if key == "correct" {
 		do = "write 1 for a right answer, 0 for a wrong one, and nothing where that is unknown; divide percents by 100. If it is no outcome, give it another name"
 	}
@@ -213,7 +242,10 @@ func pairs(f, fees, answers family) (all []Pair) {
 
 // given takes the columns that the user names.
 func (t *Table) given(columns []string) (*Wide, error) {
-	w := &Wide{Key: "correct"}
+	w := &Wide{Key: "correct", pattern: common(columns)}
+	if len(columns) < 2 {
+		return nil, unusable(t.File, "give the columns of all experts to --outcomes", "the outcomes of one expert leave nothing to choose")
+	}
 	for _, name := range columns {
 		c := t.find(name)
 		switch {
@@ -226,8 +258,25 @@ func (t *Table) given(columns []string) (*Wide, error) {
 		}
 		w.Pairs = append(w.Pairs, Pair{Expert: name, Column: name})
 	}
-	w.pattern = common(columns)
+	if at := slices.IndexFunc(valueWords, func(v valueWord) bool { return v.word == w.pattern.word }); at >= 0 && valueWords[at].key == "loss" {
+		if w.Key = "loss"; t.find(columns[0]).boolean() || t.find(columns[0]).spelled() {
+			return nil, t.unreadable([]*Column{t.find(columns[0])}, "loss")
+		}
+	}
+	w.unmarked = w.pattern.word == ""
 	return w, nil
+}
+
+// unnamed says how the columns are read that the user named as outcomes, and which others may be outcomes, too.
+func (p *Proposal) unnamed(columns []string) {
+	p.worse(p.Wide.Key, columns[0])
+	if p.Wide.unmarked && p.Wide.Key == "correct" {
+		p.Checks = append(p.Checks, "1 is taken as a right answer in the columns of --outcomes")
+	}
+	_, rest := p.Outcomes.modelled()
+	if rest = slices.DeleteFunc(rest, func(name string) bool { return slices.Contains(columns, name) }); len(rest) > 0 {
+		p.Checks = append(p.Checks, "if these are outcomes and not known before, name them with --outcomes, too: "+textfile.Listed(rest, 12))
+	}
 }
 
 // common is the pattern that all of some names have, one without a word if there is none.
@@ -251,6 +300,10 @@ func (p *Proposal) unmarked() (*Wide, error) {
 	chosen, rest := t.modelled()
 	could := append(slices.Clone(chosen), rest...)
 	switch {
+	case len(chosen) >= 2 && affix(chosen) != "":
+		word := affix(chosen)
+		return nil, unusable(t.File, "if 1 is a right answer there, name these columns with --outcomes; if it is a wrong one, call them small_wrong, large_wrong and so on",
+			"columns are called like models with %s, and nothing says whether 1 is good: %s", textfile.Quoted(word), textfile.Listed(chosen, 12))
 	case len(chosen) >= 2:
 		check := "taken as outcomes, because they are called like models: " + textfile.Listed(chosen, 12) + ". If one is not, name the outcomes with --outcomes"
 		if len(rest) > 0 {
@@ -262,18 +315,58 @@ func (p *Proposal) unmarked() (*Wide, error) {
 			w.unmarked, w.pattern = true, pattern{}
 		}
 		return w, err
-	case len(could) >= 2:
-		return nil, unusable(t.File, "name the columns that say how well each expert answered: --outcomes "+strings.Join(could[:2], ","),
+	}
+	if odd := t.oddModels(); len(odd) >= 2 {
+		return nil, t.unreadable(odd, "correct")
+	}
+	if len(could) >= 2 {
+		return nil, unusable(t.File, "name those that say how well each expert answered, and no others, with --outcomes COLUMN,COLUMN",
 			"no column is named like an expert; these could be outcomes: %s", textfile.Listed(could, 12))
 	}
-	return nil, unusable(t.File, "give one row per request and expert, with columns such as id, expert, correct; or one row per request, with a column per expert that has 1 for a right answer and 0 for a wrong one. docs/import.md shows both",
+	return nil, unusable(t.File, "give one row per request and expert, with columns such as id, expert, correct; or one row per request, with a column per expert that has 1 for a right answer and 0 for a wrong one, named with --outcomes; or one row per request with the expert that answered, correct and propensity. docs/import.md shows them",
 		"no columns look like the outcomes of several experts; it has %s", textfile.Listed(t.names(), 12))
+}
+
+// affix is a word that all names begin or end with, and that is no name of a model or a size; "" if there is none.
+func affix(names []string) string {
+	for _, sep := range separators {
+		for _, before := range []bool{false, true} {
+			parts := strings.Split(names[0], sep)
+			word := parts[len(parts)-1]
+			if before {
+				if word = parts[0]; sep == "." {
+					continue // a field that has the outcomes in it
+				}
+			}
+			all := !slices.ContainsFunc(names, func(name string) bool { _, ok := stem(name, strings.ToLower(word), sep, before); return !ok })
+			if all && !modelled(word) && !sizes.MatchString(word) {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
+// oddModels are the columns with few values that are called like models, if some are no outcomes.
+func (t *Table) oddModels() []*Column {
+	var found []*Column
+	odd := false
+	for _, c := range t.Columns {
+		if modelled(c.Name) && c.Values != nil && c.Distinct > 0 && c.Distinct <= 6 && !t.divided(c) && !likeAny(c.Name, slices.Concat(labelWords, splitWords, laterWords, propensityWords, chanceWords)) {
+			found = append(found, c)
+			odd = odd || !c.outcome("correct")
+		}
+	}
+	if !odd {
+		return nil
+	}
+	return found
 }
 
 // modelled are columns of numbers from 0 to 1: those that are called like models, and the others.
 func (t *Table) modelled() (chosen, rest []string) {
 	for _, c := range t.Columns {
-		if !(c.unit() || c.spelled()) || c.Distinct == 0 || t.divided(c) || valued(c.Name) || likeAny(c.Name, slices.Concat(labelWords, splitWords, laterWords, propensityWords, chanceWords)) {
+		if !(c.unit() || c.spelled()) || c.Distinct == 0 || t.divided(c) || t.valued(c.Name) || likeAny(c.Name, slices.Concat(labelWords, splitWords, laterWords, propensityWords, chanceWords)) {
 			continue
 		}
 		if modelled(c.Name) {

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -58,6 +59,9 @@ type Column struct {
 
 	codes   []uint32  // of every row: the number of its value, from 1; 0 where it is missing
 	numbers []float64 // by these numbers less 1; nil unless all values are numbers
+	hashes  []uint64  // by these numbers less 1: the same in all tables
+	odd     string    // of texts that are numbers in more than half of the rows: the first one that is none
+	dated   bool      // all texts begin with a date
 }
 
 // numeric reports whether all values are numbers or booleans.
@@ -132,10 +136,9 @@ func (t *Table) addUnread(names []string, unread map[string]string) {
 
 func scan(in *tablefile.Table, names []string) (*Table, error) {
 	t, counters := &Table{}, make([]*counter, len(names))
-	seed := maphash.MakeSeed()
 	for i, name := range names {
 		t.Columns = append(t.Columns, &Column{Name: name, Min: math.Inf(1), Max: math.Inf(-1)})
-		counters[i] = &counter{Column: t.Columns[i], seed: seed, known: map[uint64]uint32{}, width: -1, flag: true, integer: true, number: true, time: true, list: true}
+		counters[i] = &counter{Column: t.Columns[i], known: map[uint64]uint32{}, width: -1, flag: true, integer: true, number: true, time: true, list: true}
 	}
 	cells := make([]tablefile.Cell, len(names))
 	for {
@@ -161,15 +164,21 @@ func scan(in *tablefile.Table, names []string) (*Table, error) {
 	return t, nil
 }
 
+// seed is the same for all tables, so that their ids can be compared.
+var seed = maphash.MakeSeed()
+
+// date is the beginning of a text with a date, in any of the usual orders.
+var date = regexp.MustCompile(`^\d{1,4}([-/.])\d{1,2}[-/.]\d{1,4}([T ]|$)`)
+
 // counter looks at the cells of a column.
 type counter struct {
 	*Column
-	seed                              maphash.Seed
 	known                             map[uint64]uint32 // the numbers of values, by their hash
 	width                             int               // of all lists; -1 before the first
 	ragged                            bool              // not all lists are of one length
 	flag, integer, number, time, list bool              // all values may be such
 	characters                        float64
+	numerals, dates                   int // cells that are numbers, and dates
 }
 
 func (c *counter) add(cell *tablefile.Cell) {
@@ -179,7 +188,7 @@ func (c *counter) add(cell *tablefile.Cell) {
 		return
 	}
 	var hash maphash.Hash
-	hash.SetSeed(c.seed)
+	hash.SetSeed(seed)
 	if c.list {
 		c.list = c.lists(cell, &hash)
 	}
@@ -188,10 +197,24 @@ func (c *counter) add(cell *tablefile.Cell) {
 	c.characters += float64(len([]rune(text)))
 	if c.number {
 		v, err := cell.FlagOrFloat()
-		c.number = err == nil
+		if c.number = err == nil; err != nil {
+			c.numerals = len(c.codes) - c.Missing
+		}
 		c.integer = c.integer && err == nil && v == math.Trunc(v)
 		c.Min, c.Max, value = min(c.Min, v), max(c.Max, v), v
 		c.time = c.time && err != nil
+	}
+	if !c.number && len(text) <= 40 {
+		_, err := cell.FlagOrFloat()
+		switch {
+		case err == nil:
+			c.numerals++
+		case c.odd == "":
+			c.odd = strings.Clone(text)
+		}
+		if date.MatchString(text) {
+			c.dates++
+		}
 	}
 	if c.flag {
 		v, err := cell.Flag() // also True and FALSE, which are outcomes but no features
@@ -220,6 +243,7 @@ func (c *counter) code(hash uint64, text string, value float64) {
 	if !known {
 		code = uint32(len(c.known) + 1)
 		c.known[hash] = code
+		c.hashes = append(c.hashes, hash)
 		if c.number {
 			c.numbers = append(c.numbers, value)
 		}
@@ -252,6 +276,11 @@ func (c *counter) finish() {
 		c.Kind = List
 	default:
 		c.Kind = Text
+	}
+	there := len(c.codes) - c.Missing
+	c.dated = c.Kind == Text && c.dates == there
+	if c.Kind != Text || 2*c.numerals <= there {
+		c.odd = ""
 	}
 	if !c.numeric() {
 		c.numbers = nil

@@ -3,6 +3,7 @@ package look
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -10,10 +11,10 @@ import (
 // What columns are called. The first word counts most.
 var (
 	sureIDWords = []string{
-		"id", "request_id", "question_id", "query_id", "prompt_id", "sample_id", "example_id", "instance_id", "item_id", "task_id", "uuid",
+		"id", "request_id", "question_id", "query_id", "prompt_id", "sample_id", "example_id", "instance_id", "item_id", "task_id", "uuid", "uid", "guid",
 	}
 	idWords = slices.Concat(sureIDWords, []string{
-		"key", "request", "question", "query", "sample", "example", "instance", "item", "task", "case", "ticket", "message", "prompt", "image", "document", "row", "index", "idx", "", // the index of a pandas frame has no name
+		"key", "request", "req", "question", "query", "sample", "example", "instance", "item", "task", "case", "ticket", "message", "prompt", "image", "document", "row", "index", "idx", "", // the index of a pandas frame has no name
 	})
 	sureExpertWords = []string{"expert", "model", "model_name", "model_id", "llm", "engine", "service", "provider", "agent", "system"}
 	expertWords     = slices.Concat(sureExpertWords, []string{
@@ -35,6 +36,8 @@ var (
 	laterWords = slices.Concat(feeWords, answerWords, []string{
 		"tokens_in", "tokens_out", "prompt_tokens", "completion_tokens", "input_tokens", "output_tokens", "total_tokens", "tokens", "latency", "duration", "seconds_taken",
 		"elapsed", "confidence", "logprob", "output_chars", "finish", "finish_reason", "status", "feedback", "explanation", "judgement", "verdict",
+		"csat", "nps", "thumbs", "upvotes", "downvotes", "refund", "refunded", "reopened", "escalated", "escalation", "complaint", "complaints", "retries",
+		"handle_time", "resolution", "time_to_close", "time_to_resolve", "human_review", "error_code", "num_turns", "timeout", "timed_out",
 	})
 )
 
@@ -78,6 +81,17 @@ var valueWords = []valueWord{
 	{"outcome", "correct"},
 	{"error", "loss"},
 	{"wrong", "loss"},
+	{"incorrect", "loss"},
+	{"failed", "loss"},
+	{"failure", "loss"},
+	{"fail", "loss"},
+	{"hallucinated", "loss"},
+	{"hallucination", "loss"},
+	{"mistake", "loss"},
+	{"mistakes", "loss"},
+	{"penalty", "loss"},
+	{"wer", "loss"},
+	{"cer", "loss"},
 	{"regret", "loss"},
 	{"cost", "loss"},
 }
@@ -89,7 +103,7 @@ var summaries = regexp.MustCompile(`(^|_)(oracle|best|worst|winner|majority|cons
 var summary = regexp.MustCompile(`^(any|all|none|both|is|n|num|number|count|total|sum|mean|avg|average|max|min|overall|oracle|best|worst|winner|majority|consensus)$`)
 
 // amounts are the ends of names of amounts, such as answer_len and latency_ms.
-var amounts = regexp.MustCompile(`_(len|length|chars|characters|words|count|total|sum|mean|avg|max|ms|s|sec|seconds|time|usd|eur|tokens)$`)
+var amounts = regexp.MustCompile(`_(len|length|chars|characters|words|count|total|sum|mean|avg|max|ms|s|sec|seconds|minutes|hours|time|amount|usd|eur|tokens)$`)
 
 // later reports whether a column is called like something that is known only after an answer, or like an amount of it.
 func later(name string) bool {
@@ -105,8 +119,15 @@ func later(name string) bool {
 }
 
 // valued reports whether a column is called like an outcome.
-func valued(name string) bool {
-	return slices.ContainsFunc(valueWords, func(w valueWord) bool { return like(name, w.word) > 0 })
+func (t *Table) valued(name string) bool {
+	return !t.numbered(name) && slices.ContainsFunc(valueWords, func(w valueWord) bool { return like(name, w.word) > 0 })
+}
+
+// numbered reports whether a name ends with a number and others have the next or the previous one, as f1 among f0, f1, f2.
+func (t *Table) numbered(name string) bool {
+	stem := strings.TrimRight(name, "0123456789")
+	n, err := strconv.Atoi(name[len(stem):])
+	return err == nil && (t.find(stem+strconv.Itoa(n+1)) != nil || t.find(stem+strconv.Itoa(n-1)) != nil)
 }
 
 // states are names of properties, such as is_pro and has_human_agent: they are no models.
@@ -152,7 +173,7 @@ func like(name, word string) int {
 	switch {
 	case name == word:
 		return 2
-	case word != "" && (strings.HasSuffix(name, "_"+word) || begins && digits.MatchString(rest)):
+	case word != "" && (strings.HasSuffix(name, "_"+word) || begins && digits.MatchString(rest) && !unicode.IsDigit(rune(word[len(word)-1]))):
 		return 1
 	}
 	return 0
@@ -169,7 +190,7 @@ func (t *Table) named(words []string, usable func(*Column) bool) (found []*Colum
 	for want := 2; want > 0; want-- {
 		for _, word := range words {
 			for _, c := range t.Columns {
-				if like(c.Name, word) == want && usable(c) && !slices.Contains(found, c) {
+				if like(c.Name, word) == want && !t.numbered(c.Name) && usable(c) && !slices.Contains(found, c) {
 					found = append(found, c)
 				}
 			}
