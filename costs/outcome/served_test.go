@@ -15,9 +15,9 @@ func TestUnservedFeaturesAreNamed(t *testing.T) {
 	put(t, file, gradeTable(count(100)))
 	for want, f := range map[string]FeatureTable{
 		"": {Columns: []string{"x"}},
-		"do not compute length of label from raw rows: send every feature as a number":       {Columns: []string{"x"}, Length: []string{"label"}},
-		"do not compute categories of label from raw rows: send every feature as a number":   {Categorical: []string{"label"}},
-		"length of label, length of user, categories of user from raw rows: send": {Length: []string{"label", "user"}, Categorical: []string{"user"}},
+		"do not compute length of label from raw rows: send every feature as a number":     {Columns: []string{"x"}, Length: []string{"label"}},
+		"do not compute categories of label from raw rows: send every feature as a number": {Categorical: []string{"label"}},
+		"length of label, length of user, categories of user from raw rows: send":          {Length: []string{"label", "user"}, Categorical: []string{"user"}},
 	} {
 		c := gradeImport(file)
 		f.ID, c.Features = "id", []FeatureTable{f}

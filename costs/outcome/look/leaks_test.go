@@ -154,7 +154,7 @@ func TestWhichOutcomes(t *testing.T) {
 		}), []string{"length"}, []string{"value: correct"}, ""},
 		"a feature called model": {each("id,model,length,small_correct,large_correct", func(n, small, large, length int) string {
 			return fmt.Sprintf("q%d,%s,%d,%d,%d", n, []string{"iphone", "pixel"}[n*3%5%2], length, small, large)
-		}), []string{"length", "model"}, []string{"column: small_correct"}, ""},
+		}), []string{"length", "model"}, []string{"column: small_correct", "CHECK: who asks a policy for a decision sends numbers, also for these"}, ""},
 		"a correct that is yes or no": {each("id,model,correct,cost,length", func(n, small, large, length int) string {
 			return fmt.Sprintf("q%d,small,%s,0.%d,%d\nq%d,large,%s,0.2%d,%d", n, word(small), n, length, n, word(large), n, length)
 		}), nil, nil, `"correct" is named like an outcome, but has "no", "yes"`},

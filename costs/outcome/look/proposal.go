@@ -286,6 +286,9 @@ func (p *Proposal) check() {
 			p.Checks = append(p.Checks, "of texts only the length is used: an encoder sees what they say ("+strings.Join(r.Length, ", ")+")")
 		}
 	}
+	if made := slices.Concat(p.Request.Categorical, p.Request.Length, p.Known.Categorical, p.Known.Length); len(made) > 0 {
+		p.Checks = append(p.Checks, "who asks a policy for a decision sends numbers, also for these: 1 or 0 for each value of a category, the number of characters of a text ("+textfile.Listed(made, 12)+")")
+	}
 	if odd := p.odds(); odd != nil {
 		p.Checks = append(p.Checks, "no features, because not all of their values are numbers: "+textfile.Listed(odd, 12)+". Fill the others in")
 	}
