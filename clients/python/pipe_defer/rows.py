@@ -18,8 +18,9 @@ _NAMED = ("columns", "column_names", "schema", "__dataframe__")
 
 
 def matrix(data: Any, names: Sequence[str], dim: int) -> Floats:
-    """The features of rows, rows x dim. Of a data frame these are the columns with the names of the features, in any order, or its one
-    column "features" of lists, as cost tensors have; other columns are not looked at. What already is a table of float32 is not copied."""
+    """The features of rows, rows x dim. Of a data frame these are the columns with the names of the features, in any order. Where they are
+    not all there, it is the column "features" of lists, as cost tensors have; other columns are not looked at. What already is a table of
+    float32 is not copied."""
     try:
         frame = nw.from_native(_whole(data), eager_only=True, pass_through=True)
         columns = frame.columns if isinstance(frame, nw.DataFrame) else []
@@ -27,11 +28,11 @@ def matrix(data: Any, names: Sequence[str], dim: int) -> Floats:
         raise InputError(f"the data frame has two columns of one name: {err}") from err
     if not isinstance(frame, nw.DataFrame):
         return _finite(_array(data, dim))
-    if "features" in columns and "features" not in names:
+    missing = [name for name in names if name not in columns]
+    if "features" in columns and "features" not in names and (missing or not names):
         return _finite(_lists(frame["features"], dim))
     if not names:
         raise InputError("the policy does not know names of features: give an array, with the columns in the order of the training")
-    missing = [name for name in names if name not in columns]
     if missing:
         raise InputError(f"the data frame has no column {', '.join(map(repr, missing))}; the policy needs {', '.join(map(repr, names))}")
     return _finite(_columns(frame, list(names)))

@@ -81,6 +81,18 @@ class Decide(unittest.TestCase):
                 self.same(policy.decide(rows), want)
         self.assertEqual(len(policy.decide(FRAME[:0])), 0)
 
+    def test_named_columns_before_a_column_of_lists(self):
+        policy, want = Policy(FIXED), program(FIXED, "rows.csv")
+        other = FEATURES[::-1].tolist()
+        for form, rows in {
+            "polars": polars.from_pandas(FRAME).with_columns(features=polars.Series(other)), "a column of texts": FRAME.assign(features="?"),
+            "pyarrow": pyarrow.Table.from_pandas(FRAME).append_column("features", pyarrow.array(other)),
+        }.items():  # fmt: skip
+            with self.subTest(form):
+                self.same(policy.decide(rows), want)
+        some = polars.from_pandas(FRAME).drop("code").with_columns(features=polars.Series(FEATURES.tolist()))
+        self.same(policy.decide(some), want)
+
     def test_nothing_is_copied_that_need_not_be(self):
         from pipe_defer.rows import matrix
 
