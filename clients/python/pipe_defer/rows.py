@@ -50,7 +50,19 @@ def texts(data: Any) -> list[str]:
     wrong = [i for i, item in enumerate(items) if not isinstance(item, str)]
     if wrong:
         raise InputError(f"row {wrong[0]} is {items[wrong[0]]!r}, not a text", wrong)
+    halves = [i for i, item in enumerate(items) if not _whole_text(item)]
+    if halves:
+        raise InputError(f"row {halves[0]} has half of a character (a surrogate alone), which is not Unicode", halves)
     return items
+
+
+def _whole_text(text: str) -> bool:
+    """Whether a text has no surrogates, with which the libraries of tokens fail in ways of their own."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _whole(data: Any) -> Any:

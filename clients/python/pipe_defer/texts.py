@@ -10,7 +10,7 @@ import numpy as np
 import onnxruntime  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from .errors import InputError, PolicyError
+from .errors import PolicyError
 from .rows import Floats, texts
 
 _TEXTS = 32  # of a batch, at most
@@ -31,10 +31,7 @@ class Tokens:
 
     def batches(self, items: list[str]) -> Iterator[tuple[list[int], dict[str, NDArray[np.int64]]]]:
         """Inputs of the graph, with the numbers of their texts. Only texts of equal length are together, as in pipe, so nothing is padded."""
-        try:
-            encoded = self._tokenizer.encode_batch(items)
-        except UnicodeEncodeError as err:
-            raise InputError(f"a text is not Unicode: {err}") from err
+        encoded = self._tokenizer.encode_batch(items)
         order = sorted(range(len(items)), key=lambda i: len(encoded[i].ids))
         start = 0
         for end in range(1, len(order) + 1):

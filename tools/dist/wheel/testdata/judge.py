@@ -284,6 +284,10 @@ class Texts(unittest.TestCase):
         self.assertEqual(policy.decide([""]).expert.tolist(), policy.decide(["", "code"]).expert[:1].tolist())
         with self.assertRaisesRegex(InputError, "row 1"):
             policy.decide(["a", None])
+        for reads in (policy.decide, encoder.encode):
+            with self.assertRaisesRegex(InputError, "row 1 has half of a character") as caught:
+                reads(["ok", "\ud800", "\U0001f600", "a\udfff"])
+            self.assertEqual(caught.exception.rows, (1, 3))
         for rows in ("a", pandas.DataFrame({"text": texts}), {"text": texts}, pyarrow.table({"text": texts}), None):
             with self.assertRaisesRegex(InputError, "give a list of texts"):
                 policy.decide(rows)
