@@ -107,7 +107,8 @@ def _columns(frame: "nw.DataFrame[Any]", names: list[str]) -> Floats:
         kind = frame[name].dtype
         if not (kind.is_integer() or kind.is_float() or kind == nw.Boolean):
             raise InputError(f"column {name!r} has the type {kind}; features are numbers")
-        values = frame[name].cast(nw.Float32) if frame[name].null_count() else frame[name]
+        cast = frame[name].null_count() or kind in (nw.Int128, nw.UInt128)  # numpy has neither
+        values = frame[name].cast(nw.Float32) if cast else frame[name]
         out[:, i] = _float32(values.to_numpy(), f"column {name!r}")
     return out
 
@@ -118,6 +119,8 @@ def _lists(column: "nw.Series[Any]", dim: int) -> Floats:
         lists = native.chunk(0) if getattr(native, "num_chunks", 0) == 1 else column.to_arrow()  # the latter copies a chunk of pyarrow
     except ImportError as err:
         raise InputError("a column of lists needs pyarrow: pip install 'pipe-defer[frames]'") from err
+    except ValueError as err:
+        raise InputError(f"the column 'features' has the type {column.dtype}, which pyarrow does not read: {err}") from err
     if not hasattr(lists, "flatten") or len(lists) and set(lists.value_lengths().to_pylist()) != {dim}:
         raise InputError(f"the column 'features' does not hold lists of {dim} numbers")
     return _float32(lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), dim), "the column 'features'")

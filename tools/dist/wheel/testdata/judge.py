@@ -75,7 +75,7 @@ class Decide(unittest.TestCase):
             "tensor": pipe_defer.read("costs.parquet", "pyarrow"), "tensor, pandas": pipe_defer.read("costs.parquet", "pandas"),
             "tensor, polars": pipe_defer.read("costs.parquet", "polars"), "fixed lists": pyarrow.table({"features": lists}),
             "a batch of pyarrow": arrow.combine_chunks().to_batches()[0], "masked, without a mask": np.ma.array(FEATURES),
-            "arrays in polars": polars.DataFrame({"features": FEATURES}),
+            "arrays in polars": polars.DataFrame({"features": FEATURES}), "wide integers": polars.from_pandas(FRAME).cast({"length": polars.Int128, "setup": polars.UInt128}),
         }.items():  # fmt: skip
             with self.subTest(form):
                 self.same(policy.decide(rows), want)
@@ -180,6 +180,7 @@ class Refused(unittest.TestCase):
             ("too narrow", FEATURES[:, :2], "rows x 3"), ("rows of two lengths", [[1, 2, 3], [1]], "lengths"), ("a lazy frame", polars.LazyFrame(FRAME), "in memory"),
             ("a text", "words", "rows x 3"), ("nothing", None, "rows x 3"), ("objects", FEATURES.astype(object), "object"), ("complex", FEATURES.astype(complex), "complex"),
             ("lists of two", pyarrow.table({"features": [[1.0, 2.0, 3.0], [1.0]]}), "lists of 3"), ("no lists", pyarrow.table({"features": [1.0]}), "lists of 3"),
+            ("lists of what pyarrow does not know", polars.DataFrame({"features": [[1, 2, 3]]}, {"features": polars.List(polars.Int128)}), r"'features' has the type List\(Int128\)"),
         ]:  # fmt: skip
             with self.subTest(case), self.assertRaisesRegex(InputError, says):
                 policy.decide(rows)
