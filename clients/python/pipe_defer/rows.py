@@ -79,6 +79,8 @@ def _array(data: Any, dim: int) -> Floats:
         values = np.ma.asarray(data) if _masked(data) else np.asarray(data)
     except ValueError as err:
         raise InputError(f"rows of different lengths: {err}") from err
+    if values.shape == (0,):
+        values = values.reshape(0, dim)  # a list of no rows does not say how long they are
     if values.ndim != 2 or values.shape[1] != dim:
         raise InputError(f"features of the shape {values.shape} ({kind}), not rows x {dim}: give a table of numbers, or a data frame in memory")
     return _float32(values, "the array")

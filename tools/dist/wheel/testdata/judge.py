@@ -79,7 +79,8 @@ class Decide(unittest.TestCase):
         }.items():  # fmt: skip
             with self.subTest(form):
                 self.same(policy.decide(rows), want)
-        self.assertEqual(len(policy.decide(FRAME[:0])), 0)
+        for none in (FRAME[:0], FEATURES[:0], [], (), np.array([])):
+            self.assertEqual(len(policy.decide(none)), 0)
 
     def test_named_columns_before_a_column_of_lists(self):
         policy, want = Policy(FIXED), program(FIXED, "rows.csv")
