@@ -80,6 +80,8 @@ class Policy:
         self.any_price = "prices" in self.about
         self._encoder, self._tokens = encoder, None
         if "encoder" in self.about:
+            if encoder is not None:
+                raise PolicyError(f"{self.path} has its encoder inside, and another one cannot be used: leave out encoder=")
             self._tokens = Tokens(json.dumps(self.about["tokenizer"]), self.about["tokens"]["max_length"], [v["name"] for v in self.about["inputs"]])
         self.text = encoder is not None or self._tokens is not None
         self._session = session(model, self.path, threads, providers)

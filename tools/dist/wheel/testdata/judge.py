@@ -281,6 +281,8 @@ class Texts(unittest.TestCase):
             np.testing.assert_array_equal(policy.decide(rows).action, want["action"])
         apart = Policy("texts/auto-lambda1.onnx", encoder=encoder)
         np.testing.assert_array_equal(apart.decide(texts).action, want["action"])
+        with self.assertRaisesRegex(PolicyError, "merged.onnx has its encoder inside"):
+            Policy("merged.onnx", encoder=encoder)
         self.assertEqual(encoder.encode([]).shape, (0, 8))
         self.assertEqual(len(policy.decide([])), 0)
         self.assertEqual(policy.decide([""]).expert.tolist(), policy.decide(["", "code"]).expert[:1].tolist())
