@@ -1,5 +1,5 @@
 // The experts, advice and pairs of a policy by name.
-import { PolicyError, known, quoted } from './error.js';
+import { PolicyError, known, quoted, shown } from './error.js';
 
 const SHOWN = 12;
 
@@ -18,7 +18,7 @@ export class Actions {
   index(code, kind, list, name) {
     const at = list.indexOf(name);
     const more = list.length > SHOWN ? ` and ${list.length - SHOWN} more` : '';
-    if (at < 0) throw new PolicyError(code, `unknown ${kind} ${JSON.stringify(name)}; known are ${quoted(list.slice(0, SHOWN))}${more}`);
+    if (at < 0) throw new PolicyError(code, `unknown ${kind} ${shown(name)}; known are ${quoted(list.slice(0, SHOWN))}${more}`);
     if (list.lastIndexOf(name) > at) throw new PolicyError(code, `pair ${JSON.stringify(name)}: two pairs have this name, because names contain a slash`);
     return at;
   }

@@ -1,5 +1,5 @@
 // The next step of a cascade: what was executed and seen goes in, a pair to execute or an answer to accept comes out.
-import { PolicyError, known } from './error.js';
+import { PolicyError, known, shown } from './error.js';
 
 const CODE = 'wrong_input';
 const NONE = 1e29; // above that, there is no such step
@@ -27,7 +27,7 @@ export function state(about, actions, executed = {}) {
 function value(pair, { name, values }, seen) {
   if (seen === null) return NaN;
   if (typeof seen !== (values ? 'string' : 'number')) {
-    throw new PolicyError(CODE, `${name} of pair ${pair} is ${JSON.stringify(seen)}, not a ${values ? 'text' : 'number'}`);
+    throw new PolicyError(CODE, `${name} of pair ${pair} is ${shown(seen)}, not a ${values ? 'text' : 'number'}`);
   }
   if (!values) return seen;
   const at = values.indexOf(seen);

@@ -22,4 +22,13 @@ function plain(object) {
   return prototype === null || Object.hasOwn(prototype, 'isPrototypeOf');
 }
 
+// shown is a wrong value in a message. JSON.stringify fails on some, such as a BigInt and a list that has itself.
+export function shown(value) {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (typeof value === 'bigint') return `the BigInt ${value}n`;
+  if (Array.isArray(value) || ArrayBuffer.isView(value)) return 'a list';
+  if (typeof value === 'function') return 'a function';
+  return Object(value) === value ? 'an object' : String(value);
+}
+
 export const quoted = (names) => names.map((name) => JSON.stringify(name)).join(', ');

@@ -1,5 +1,5 @@
 // Rows to what the graph takes: features in blocks, and texts as the ids of their tokens.
-import { PolicyError } from './error.js';
+import { PolicyError, shown } from './error.js';
 
 const BLOCK = 1024; // the most rows at once: neighbours need a number for every training row
 
@@ -39,13 +39,13 @@ function listed(about, row, n) {
   const list = isList(row) ? row : byName(about, row, n);
   if (list.length !== about.dim) throw wrong(`${list.length} features; the policy takes ${about.dim}`, n);
   const bad = list.findIndex((value) => typeof value !== 'number');
-  if (bad >= 0) throw wrong(`feature ${bad}${named(about, bad)} is ${JSON.stringify(list[bad])}, not a number`, n);
+  if (bad >= 0) throw wrong(`feature ${bad}${named(about, bad)} is ${shown(list[bad])}, not a number`, n);
   return list;
 }
 
 function byName(about, row, n) {
   const names = about.feature_names;
-  if (row === null || typeof row !== 'object') throw wrong('the features are not a list of numbers', n);
+  if (row === null || typeof row !== 'object') throw wrong(`the features are ${shown(row)}, not a list of numbers`, n);
   if (!names) throw wrong('the policy has no names of features: give a list of numbers', n);
   const unknown = Object.keys(row).filter((name) => !names.includes(name));
   const missing = names.filter((name) => !Object.hasOwn(row, name));
