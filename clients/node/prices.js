@@ -1,5 +1,5 @@
 // Prices of an any-price policy: those of its training, and what a caller changes.
-import { PolicyError, known } from './error.js';
+import { PolicyError, known, shown } from './error.js';
 
 const CODE = 'wrong_prices';
 const LARGEST = 1e12;
@@ -76,7 +76,7 @@ function setUsage(at, expert, name, prices) {
 }
 
 function amount(what, value) {
-  if (!(typeof value === 'number' && value >= 0 && value <= LARGEST)) throw new PolicyError(CODE, `${what} is ${value}, not a number from 0 to ${LARGEST}`);
+  if (!(typeof value === 'number' && value >= 0 && value <= LARGEST)) throw new PolicyError(CODE, `${what} is ${shown(value)}, not a number from 0 to ${LARGEST}`);
   return value;
 }
 
