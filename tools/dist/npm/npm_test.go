@@ -112,6 +112,32 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
+// TestInstallsAlike: the package's own page installs it as the page of the repository does, and not from npm's registry, where it is not.
+func TestInstallsAlike(t *testing.T) {
+	root := realdata.Root(t)
+	commands := func(page string) (list []string) {
+		b, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if strings.HasPrefix(line, "npm install ") {
+				list = append(list, line)
+			}
+		}
+		return list
+	}
+	own, other := commands("clients/node/README.md"), commands("docs/javascript.md")
+	if len(own) == 0 {
+		t.Error("the README does not say how to install the package")
+	}
+	for _, line := range own {
+		if !slices.Contains(other, line) || strings.HasPrefix(line, "npm install pipe-defer") {
+			t.Errorf("the README has %q, docs/javascript.md %q", line, other)
+		}
+	}
+}
+
 // TestNpmPacksTheSame: npm would make a package of the same files.
 func TestNpmPacksTheSame(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
