@@ -191,7 +191,7 @@ var mayImport = map[string][]string{
 	"serve/oip/inferencepb":            {},
 	"serve/people":                     {"costs", "internal/atomicfile", "internal/config", "internal/filelock", "internal/strictjson", "models/policy", "pipeline/report/page", "serve/access", "serve/people/hours"},
 	"serve/people/hours":               {"internal/config"},
-	"serve/policies":                   {"costs", "costs/prices", "featurize/pixel", "internal/atomicfile", "internal/digest", "internal/finite", "internal/parallel", "internal/storage", "internal/textfile", "models/cascade", "models/estimate", "models/network", "models/policy", "onnx", "onnx/ort", "pipeline/decide", "serve/metrics"},
+	"serve/policies":                   {"costs", "costs/prices", "featurize/pixel", "internal/atomicfile", "internal/digest", "internal/finite", "internal/hint", "internal/parallel", "internal/storage", "internal/textfile", "models/cascade", "models/estimate", "models/network", "models/policy", "onnx", "onnx/ort", "pipeline/decide", "serve/metrics"},
 	"serve/policies/policiestest":      {"costs", "featurize", "internal/storage", "models/cascade", "models/estimate", "models/network", "models/policy", "pipeline/decide"},
 	"serve/telemetry":                  {"experts/service", "internal/config"},
 	"serve/telemetry/telemetrytest":    {},

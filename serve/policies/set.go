@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"pipe/internal/hint"
 	"pipe/onnx/ort"
 	"pipe/serve/metrics"
 )
@@ -91,7 +92,11 @@ func (s *Set) openAll(ctx context.Context) error {
 	}
 	names := s.Names()
 	if len(names) == 0 {
-		return errors.Join(append(all, fmt.Errorf("no policy can be served of %s", strings.Join(s.settings.Paths, ", ")))...)
+		none := fmt.Errorf("no policy can be served of %s", strings.Join(s.settings.Paths, ", "))
+		if len(all) == 0 {
+			none = hint.With(none, "give a file ending in .onnx that pipe train wrote, or its folder")
+		}
+		return errors.Join(append(all, none)...)
 	}
 	if f := s.PriceFile(); f != nil && len(f.Policies) == 0 {
 		return fmt.Errorf("prices %q: no policy takes prices of tokens: only an any-price policy that was trained on a table with usage does", f.File)
