@@ -43,7 +43,7 @@ func (r *Report) ofRows() string {
 // illustrate returns the figures for which one setting has data. They are left out if nothing is known that they would show.
 func (r *Report) illustrate() []figure.Figure {
 	drawn := []*figure.Figure{
-		ExcessFigure(r.Rows), lossFigure(r.headline(), r.ofRows()), frontierFigure(r.Frontier, r.Constants, r.ofRows()),
+		ExcessFigure(r.Rows), lossFigure(r.headline(), r.ofRows()), frontierFigure(r.Frontier, r.Constants, r.Money, r.ofRows()),
 		calibrationFigure(r.Calibration), learningFigure(r.Learning),
 	}
 	for _, s := range r.Segments {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"pipe/costs"
+	"pipe/internal/lists"
 	"pipe/pipeline/report/figure"
 )
 
@@ -12,9 +14,9 @@ import (
 const frontierName = "frontier"
 
 // frontierFigure is task loss against money: one line per method from its cheapest to its dearest point, over the
-// prices that multiply all fees, with a band for the interval of the loss. Methods without such a price have a point per
-// lambda. Every constant is a grey dot, and those that no other one beats have their names.
-func frontierFigure(points []FrontierPoint, constants []ConstantPoint, ofRows string) *figure.Figure {
+// prices that multiply all fees, with a band for the interval of the loss. Methods without several such prices have a point
+// per lambda. Every constant is a grey dot, and those that no other one beats have their names.
+func frontierFigure(points []FrontierPoint, constants []ConstantPoint, money *costs.Money, ofRows string) *figure.Figure {
 	names, others := few(frontierMethods(points), "methods")
 	if len(names) == 0 {
 		return nil
@@ -39,7 +41,8 @@ func frontierFigure(points []FrontierPoint, constants []ConstantPoint, ofRows st
 	return &figure.Figure{
 		Name: frontierName, Title: "Task loss by fees paid: lower left is better", Body: p,
 		About: "A curve per method: how much task loss remains for the fees paid. Dots are single pairs used for every row.",
-		Note: ofRows + "One point per price; the fees are not in the loss. Bands or upright bars are 95% intervals of the loss, level bars those of the fees. " +
+		Note: ofRows + "One point per factor that multiplies all fees or, of methods that are not for several such factors, per lambda; the table has all prices. " +
+			"The fees are not in the loss" + worthFees(money) + ". Bands or upright bars are 95% intervals of the loss, level bars those of the fees. " +
 			"Grey: one pair for every row; those that no other pair equals in both loss and fees are named, as far as there is room." + others,
 	}
 }
@@ -68,7 +71,15 @@ func constantSeries(constants []ConstantPoint) figure.Series {
 	return s
 }
 
-// scaled reports whether a method has a point at a price that multiplies all fees.
+// worthFees says what the fees of the figure are worth, if that is known.
+func worthFees(m *costs.Money) string {
+	if m == nil {
+		return ""
+	}
+	return ". They are in its unit, as in the table: 1 is worth " + fixed(m.PerLoss, -1) + " " + m.Currency
+}
+
+// scaled reports whether a method has points at several prices that multiply all fees. The price of a policy for lambda 1 alone does.
 func scaled(points []FrontierPoint, method string) bool {
-	return slices.ContainsFunc(points, func(p FrontierPoint) bool { return p.Method == method && p.Scale != nil })
+	return len(lists.Keep(points, func(p FrontierPoint) bool { return p.Method == method && p.Scale != nil })) > 1
 }

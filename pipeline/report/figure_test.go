@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pipe/costs"
 	"pipe/internal/storage"
 	"pipe/pipeline/report/figure"
 )
@@ -222,5 +223,34 @@ func TestFlowDividesAllRows(t *testing.T) {
 		if math.Abs(sums[0]-1) > 1e-9 || math.Abs(sums[1]-1) > 1e-9 {
 			t.Errorf("%s: %v", f.Name, sums)
 		}
+	}
+}
+
+// A method with a policy per lambda has a point for each, although the price of lambda 1 multiplies all fees; a curve over factors has no
+// other points. The caption says so, and what the fees are worth.
+func TestFrontierHasAPointPerPolicy(t *testing.T) {
+	points := []FrontierPoint{
+		{Method: "any_price", Lambda: 0, ExpertFactor: 0, Scale: new(0.0), Money: 0.4},
+		{Method: "any_price", Lambda: 1, ExpertFactor: 1, Scale: new(1.0), Money: 0.2},
+		{Method: "any_price", Lambda: 2, ExpertFactor: 1, Money: 0.1},
+		{Method: "auto", Lambda: 0.5, ExpertFactor: 1, Money: 0.3},
+		{Method: "auto", Lambda: 1, ExpertFactor: 1, Scale: new(1.0), Money: 0.2},
+		{Method: "auto", Lambda: 2, ExpertFactor: 1, Money: 0.1},
+	}
+	f := frontierFigure(points, nil, &costs.Money{PerLoss: 2, Currency: "USD"}, "")
+	got := map[string]int{}
+	for _, s := range f.Body.(*figure.Plot).Series {
+		got[s.Name] = len(s.Points)
+	}
+	if got["any_price"] != 2 || got["auto"] != 3 {
+		t.Errorf("points by method: %v", got)
+	}
+	for _, want := range []string{"One point per factor", "per lambda", "1 is worth 2 USD"} {
+		if !strings.Contains(f.Note, want) {
+			t.Errorf("%q is not in the caption %q", want, f.Note)
+		}
+	}
+	if f := frontierFigure(points, nil, nil, ""); strings.Contains(f.Note, "worth") {
+		t.Error(f.Note)
 	}
 }

@@ -50,7 +50,8 @@ type canvas struct {
 	y     float64
 	page  bool
 	texts []box // what texts cover
-	marks []box // what markers cover, where names of points should not be
+	marks []box // what markers cover, where names of points are not written
+	paths []box // small pieces of the lines of series, where names are only written if no other place is free
 	spans []box // intervals, for the test of the frame
 	frame box
 	keys  int // series in the legend
@@ -65,6 +66,16 @@ type box struct{ x0, y0, x1, y1 float64 }
 
 func (b box) overlaps(o box) bool {
 	return b.x0 < o.x1 && o.x0 < b.x1 && b.y0 < o.y1 && o.y0 < b.y1
+}
+
+// covers counts those of some boxes that a box overlaps.
+func (b box) covers(others []box) (n int) {
+	for _, o := range others {
+		if b.overlaps(o) {
+			n++
+		}
+	}
+	return n
 }
 
 func (b box) within(o box) bool {

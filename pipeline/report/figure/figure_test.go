@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -328,4 +329,75 @@ func TestRectanglesCoverTheMapOnce(t *testing.T) {
 			t.Fatalf("painted %v times", seen)
 		}
 	})
+}
+
+// Long names of close points cover no marker, are apart from each other, and are on lines only where no other place is free.
+func TestNamesCoverNoMarker(t *testing.T) {
+	s := Series{Name: "one pair for every row", Rest: true}
+	for i := range 8 {
+		for k, advice := range []string{"none", "top-1", "top-3"} {
+			x := float64(i)*0.1 + float64(k)*0.03
+			s.Points = append(s.Points, Point{X: x, Y: 1 / (1 + x), Name: fmt.Sprintf("Meta-Llama-3.%d-Instruct-Turbo/%s", i, advice)})
+		}
+	}
+	curve := Series{Name: "auto", Joined: true}
+	for i := range 6 {
+		curve.Points = append(curve.Points, Point{X: float64(i) * 0.16, Y: 0.9 / (1 + float64(i)*0.16)})
+	}
+	for _, width := range []float64{narrow, wide} {
+		c := (&Figure{Title: "t", Body: &Plot{Series: []Series{s, curve}}}).draw(width, true)
+		named := 0
+		for i, a := range c.texts {
+			if !a.within(c.frame.grown(4)) {
+				continue
+			}
+			named++
+			if n := a.covers(c.marks); n > 0 {
+				t.Errorf("%g wide: a name at %v covers %d markers", width, a, n)
+			}
+			if n := a.grown(2).covers(c.texts[:i]); n > 0 {
+				t.Errorf("%g wide: a name at %v touches %d texts", width, a, n)
+			}
+		}
+		if named < 2 {
+			t.Errorf("%g wide: %d names", width, named)
+		}
+	}
+	lone := &Plot{Series: []Series{
+		{Rest: true, Points: []Point{{X: 1, Y: 1, Name: "a name"}}},
+		{Joined: true, Points: []Point{{X: 0, Y: 0}, {X: 2, Y: 2}}},
+	}}
+	c := (&Figure{Title: "t", Body: lone}).draw(wide, true)
+	for _, a := range c.texts {
+		if a.within(c.frame) && a.covers(c.paths) > 0 {
+			t.Errorf("the name at %v is on the line, though there is room beside it", a)
+		}
+	}
+}
+
+// Names above their lines are neither crossed by the line at zero nor touched by intervals.
+func TestNamesOfRowsAreNotStruckThrough(t *testing.T) {
+	r := &Rows{X: Axis{Label: "saved"}}
+	for i := range 6 {
+		r.Lines = append(r.Lines, Row{Name: "a segment with a rather long name, number " + strconv.Itoa(i), Mean: 0.1, Across: &Interval{-0.5, 0.9}, Colour: Rest})
+	}
+	c := (&Figure{Title: "t", Body: r}).draw(narrow, true)
+	zero := regexp.MustCompile(`<path d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)" stroke="[^"]*" stroke-width="1" stroke-dasharray`).FindAllStringSubmatch(c.String(), -1)
+	if len(zero) == 0 {
+		t.Fatal("there is no line at zero")
+	}
+	for _, m := range zero {
+		var at [4]float64
+		for i := range at {
+			at[i], _ = strconv.ParseFloat(m[i+1], 64)
+		}
+		if n := (box{at[0], at[1], at[2], at[3]}).grown(1).covers(c.texts); n > 0 {
+			t.Errorf("the line at zero from %v crosses %d names", at, n)
+		}
+	}
+	for _, s := range c.spans {
+		if n := s.grown(6).covers(c.texts); n > 0 { // its caps are 3 high
+			t.Errorf("the interval at %v touches %d names", s, n)
+		}
+	}
 }

@@ -232,6 +232,9 @@ func (c *canvas) series(s Series, banded bool, sx, sy scale, colour string, styl
 			fmt.Fprintf(c, ` stroke-dasharray="%s"`, d)
 		}
 		c.WriteString("/>\n")
+		for i := range points[1:] {
+			c.avoid(sx.at(points[i].X), sy.at(points[i].Y), sx.at(points[i+1].X), sy.at(points[i+1].Y))
+		}
 	}
 	radius := 3.6
 	switch {
@@ -260,7 +263,17 @@ func (c *canvas) series(s Series, banded bool, sx, sy scale, colour string, styl
 		c.closed("path", p.About)
 	}
 	if many.Len() > 0 {
-		fmt.Fprintf(c, `<path d="%s" fill="%s" fill-opacity="0.8"/>`+"\n", many.String(), c.colour(colour))
+		fmt.Fprintf(c, `<path d="%s" fill="%s"/>`+"\n", many.String(), c.colour(colour))
+	}
+}
+
+// avoid notes that names should not be on a straight line.
+func (c *canvas) avoid(x0, y0, x1, y1 float64) {
+	const step = 4
+	n := math.Ceil(math.Hypot(x1-x0, y1-y0)/step) + 1
+	for i := range int(n) {
+		x, y := x0+(x1-x0)*float64(i)/n, y0+(y1-y0)*float64(i)/n
+		c.paths = append(c.paths, box{x, y, x, y}.grown(1))
 	}
 }
 
@@ -289,10 +302,10 @@ func (p *Plot) names(c *canvas, sx, sy scale) {
 		text := label{size: small, colour: colour, text: l.Name}.cut(c.frame.x1 - c.frame.x0)
 		if l.Vertical {
 			at := sx.at(l.At)
-			c.place(text, []label{{x: at + 4, y: c.frame.y0 + 9, anchor: start}, {x: at - 4, y: c.frame.y0 + 9, anchor: end}, {x: at + 4, y: c.frame.y1 - 6, anchor: start}, {x: at - 4, y: c.frame.y1 - 6, anchor: end}})
+			c.place(text, []label{{x: at + 4, y: c.frame.y0 + 9, anchor: start}, {x: at - 4, y: c.frame.y0 + 9, anchor: end}, {x: at + 4, y: c.frame.y1 - 6, anchor: start}, {x: at - 4, y: c.frame.y1 - 6, anchor: end}}, false)
 		} else {
 			at := sy.at(l.At)
-			c.place(text, []label{{x: c.frame.x1, y: at - 4, anchor: end}, {x: c.frame.x0 + 4, y: at - 4, anchor: start}, {x: c.frame.x1, y: at + 13, anchor: end}, {x: c.frame.x0 + 4, y: at + 13, anchor: start}})
+			c.place(text, []label{{x: c.frame.x1, y: at - 4, anchor: end}, {x: c.frame.x0 + 4, y: at - 4, anchor: start}, {x: c.frame.x1, y: at + 13, anchor: end}, {x: c.frame.x0 + 4, y: at + 13, anchor: start}}, false)
 		}
 	}
 	for _, s := range p.Series {
@@ -310,27 +323,27 @@ func (p *Plot) names(c *canvas, sx, sy scale) {
 				{x: x, y: y + 17, anchor: middle},
 				{x: x + 9, y: y + 4, anchor: start},
 				{x: x - 9, y: y + 4, anchor: end},
-			})
+			}, true)
 		}
 	}
 }
 
-// place writes a label at the first of some places that is inside of the frame, and free of texts and of most markers.
-func (c *canvas) place(l label, places []label) {
+// place writes a label at one of some places that is inside of the frame, and at a distance from other texts: the first one that covers
+// fewest markers, and of these, fewest lines. If uncovered, the label is left out rather than cover a marker.
+func (c *canvas) place(l label, places []label, uncovered bool) {
+	const apart = 3
 	best, fewest := -1, math.MaxInt
 	for i, p := range places {
 		l.x, l.y, l.anchor = p.x, p.y, p.anchor
 		b := l.box()
-		if !b.within(c.frame.grown(4)) || !c.free(b) {
+		if !b.within(c.frame.grown(4)) || !c.free(b.grown(apart).inside(c.width)) {
 			continue
 		}
-		covered := 0
-		for _, m := range c.marks {
-			if b.overlaps(m) {
-				covered++
-			}
+		covered := b.covers(c.marks) * (len(c.paths) + 1)
+		if uncovered && covered > 0 {
+			continue
 		}
-		if covered < fewest {
+		if covered += b.covers(c.paths); covered < fewest {
 			best, fewest = i, covered
 		}
 	}

@@ -37,7 +37,7 @@ func (r *Rows) paint(c *canvas) {
 	above := c.width < 500 // names are above their lines
 	step, left := float64(high), 0.0
 	if above {
-		step = 2 * high
+		step = 2*high + 2
 	} else {
 		for _, l := range lines {
 			left = max(left, textWidth(l.Name, usual, false))
@@ -54,15 +54,25 @@ func (r *Rows) paint(c *canvas) {
 	top := c.y + 8
 	c.frame = box{left + 8, top, c.width - 14, top + step*float64(len(lines)) + 4}
 	sx := newScale(r.X, low, high0, c.frame.x0, c.frame.x1)
-	c.line(sx.at(0), top, sx.at(0), c.frame.y1, "soft", 1, "4 3")
+	zero, from := sx.at(0), top
+	height := func(i int) float64 { return top + step*(float64(i)+1) - high/2 }
 	for i, l := range lines {
-		y := top + step*(float64(i)+1) - high/2
+		y := height(i)
 		name := label{x: left, y: y + 4, anchor: end, size: usual, colour: "ink", text: l.Name}
 		room := left - 2
 		if above {
-			name.x, name.y, name.anchor, room = 2, y-high/2+2, start, c.width-4
+			name.x, name.y, name.anchor, room = 2, y-high/2, start, c.width-4
 		}
-		c.text(name.cut(room))
+		name = name.cut(room)
+		c.text(name)
+		if b := name.box().grown(2); b.x0 < zero && zero < b.x1 { // the line at zero is broken there
+			c.line(zero, from, zero, b.y0, "soft", 1, "4 3")
+			from = b.y1
+		}
+	}
+	c.line(zero, from, zero, c.frame.y1, "soft", 1, "4 3")
+	for i, l := range lines {
+		y := height(i)
 		if l.Across != nil {
 			c.span(box{sx.at(l.Across.Low), y, sx.at(l.Across.High), y}, l.Colour)
 		}
