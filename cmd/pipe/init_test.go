@@ -80,3 +80,38 @@ func TestInitNext(t *testing.T) {
 		})
 	}
 }
+
+// TestInitNothingToLearn: where no outcome depends on the expert, init says so and writes nothing. One request that tells them apart is enough.
+func TestInitNothingToLearn(t *testing.T) {
+	for name, c := range map[string]struct{ head, row, other string }{
+		"all right": {"id,length,small_correct,large_correct", "q%[1]d,%[1]d,1,1", "x,9,0,1"},
+		"alike":     {"id,length,small_correct,large_correct", "q%[1]d,%[1]d,%[2]d,%[2]d", "x,9,0,1"},
+		"long":      {"id,length,model,correct", "q%[1]d,%[1]d,small,1\nq%[1]d,%[1]d,large,1", "x,9,small,0\nx,9,large,1"},
+		"decisions": {"id,length,model,correct,propensity", "q%[1]d,1%[1]d,m%[2]d,1,0.5", "x,9,m0,0,0.5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			text := c.head + "\n"
+			for n := range 40 {
+				text += fmt.Sprintf(c.row+"\n", n*n, n%2)
+			}
+			try := func(text string) (int, string) {
+				if err := os.WriteFile("log.csv", []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				var stderr bytes.Buffer
+				return run(t.Context(), []string{"init", "log.csv"}, nil, io.Discard, &stderr), stderr.String()
+			}
+			code, said := try(text)
+			if code != exitcode.BadData || !strings.Contains(said, "nothing to learn") || !strings.Contains(said, "hint: record requests") {
+				t.Errorf("exit code %d: %s", code, said)
+			}
+			if _, err := os.Stat("log.yaml"); err == nil {
+				t.Error("a configuration was written")
+			}
+			if code, said := try(text + c.other + "\n"); code != exitcode.OK {
+				t.Errorf("with a request on which they differ: exit code %d: %s", code, said)
+			}
+		})
+	}
+}

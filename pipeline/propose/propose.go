@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -12,6 +13,7 @@ import (
 	"pipe/costs/outcome/look"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
+	"pipe/internal/hint"
 	"pipe/internal/safetext"
 	"pipe/internal/storage"
 	"pipe/internal/textfile"
@@ -49,9 +51,14 @@ func Run(ctx context.Context, o Options, progress stage.Progress) (*Report, erro
 	if err != nil {
 		return nil, err
 	}
-	text, tried, err := o.try(ctx, p)
+	text, t, tried, err := o.try(ctx, p)
 	if err != nil {
 		return nil, err
+	}
+	if alike(t) {
+		return nil, hint.With(&costs.DataError{
+			File: o.In.String(), Msg: "every expert has the same outcome on each request, so no choice is better than another but for its fee, and there is nothing to learn",
+		}, "record requests on which the experts differ, or outcomes that tell better answers from worse ones, such as scores")
 	}
 	if checks := afterwards(p, tried); len(checks) > 0 {
 		p.Checks = append(p.Checks, checks...)
@@ -111,10 +118,10 @@ func (o Options) text(p *look.Proposal) (string, error) {
 }
 
 // try imports with the proposed configuration, without writing anything. Where requests are not complete, they are left out.
-func (o Options) try(ctx context.Context, p *look.Proposal) (text string, report outcome.Report, err error) {
+func (o Options) try(ctx context.Context, p *look.Proposal) (text string, t *costs.Tensor, report outcome.Report, err error) {
 	dir, err := o.Out.Dir().Abs()
 	if err != nil {
-		return "", report, err
+		return "", nil, report, err
 	}
 	once := func() error {
 		if text, err = o.text(p); err != nil {
@@ -125,17 +132,42 @@ func (o Options) try(ctx context.Context, p *look.Proposal) (text string, report
 			return &config.Error{File: o.Out.String(), Problems: problems}
 		}
 		resolve(&cfg, dir)
-		_, report, err = outcome.Import(ctx, cfg)
+		t, report, err = outcome.Import(ctx, cfg)
 		return err
 	}
 	first := once()
 	if bad := (*costs.DataError)(nil); errors.As(first, &bad) {
 		p.Drop = true
 		if once() == nil {
-			return text, report, nil
+			return text, t, report, nil
 		}
 	}
-	return text, report, first
+	return text, t, report, first
+}
+
+// alike reports whether no outcome depends on the pair. Of a log with one outcome per request, that are equal outcomes. Where fees
+// are measured, they may differ instead.
+func alike(t *costs.Tensor) bool {
+	if t.Fee != nil {
+		return false
+	}
+	exists, first := t.Actions.Mask(), float32(math.NaN())
+	for n := range t.Len() {
+		losses := t.Losses(n)
+		if t.Propensity == nil {
+			first = float32(math.NaN())
+		}
+		for i, v := range losses {
+			switch {
+			case v != v || !exists[i]:
+			case first != first:
+				first = v
+			case v != first:
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // resolve joins the folder of the configuration to the paths of its tables.

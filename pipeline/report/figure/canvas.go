@@ -51,7 +51,7 @@ type canvas struct {
 	page  bool
 	texts []box // what texts cover
 	marks []box // what markers cover, where names of points are not written
-	paths []box // small pieces of the lines of series, where names are only written if no other place is free
+	paths []box // small pieces of the lines of series and of intervals, where names are only written if no other place is free
 	spans []box // intervals, for the test of the frame
 	frame box
 	keys  int // series in the legend

@@ -281,6 +281,7 @@ func (c *canvas) avoid(x0, y0, x1, y1 float64) {
 func (c *canvas) span(b box, colour string) {
 	const cap = 3
 	c.spans = append(c.spans, b)
+	c.avoid(b.x0, b.y0, b.x1, b.y1)
 	if b.x0 == b.x1 && b.y0 == b.y1 {
 		return
 	}
