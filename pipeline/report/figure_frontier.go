@@ -41,7 +41,7 @@ func frontierFigure(points []FrontierPoint, constants []ConstantPoint, money *co
 	return &figure.Figure{
 		Name: frontierName, Title: "Task loss by fees paid: lower left is better", Body: p,
 		About: "A curve per method: how much task loss remains for the fees paid. Dots are single pairs used for every row.",
-		Note: ofRows + "One point per factor that multiplies all fees or, of methods that are not for several such factors, per lambda; the table has all prices. " +
+		Note: ofRows + "One point per factor that multiplies all fees; a method without several of these points has one per lambda. The table has all prices. " +
 			"The fees are not in the loss" + worthFees(money) + ". Bands or upright bars are 95% intervals of the loss, level bars those of the fees. " +
 			"Grey: one pair for every row; those that no other pair equals in both loss and fees are named, as far as there is room." + others,
 	}
@@ -76,7 +76,7 @@ func worthFees(m *costs.Money) string {
 	if m == nil {
 		return ""
 	}
-	return ". They are in its unit, as in the table: 1 is worth " + fixed(m.PerLoss, -1) + " " + m.Currency
+	return ". As in the table, they are in the unit of the loss: 1 is worth " + fixed(m.PerLoss, -1) + " " + m.Currency
 }
 
 // scaled reports whether a method has points at several prices that multiply all fees. The price of a policy for lambda 1 alone does.

@@ -401,3 +401,11 @@ func TestNamesOfRowsAreNotStruckThrough(t *testing.T) {
 		}
 	}
 }
+
+// Small markers are opaque, so that they have the contrast of their colour.
+func TestSmallMarkersAreOpaque(t *testing.T) {
+	f := &Figure{Title: "t", Body: &Plot{Series: []Series{{Small: true, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 2}}}}}}
+	if text := string(f.Wide()); strings.Contains(text, "opacity") {
+		t.Error(text)
+	}
+}
