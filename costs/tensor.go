@@ -44,6 +44,10 @@ func ParseSplit(name string) (Split, error) {
 // list. It is absent if the names are not known.
 const NamesKey = "pipe.feature_names"
 
+// LengthOf is what the name of a feature begins with that is the number of
+// characters in a column of texts, followed by the name of that column.
+const LengthOf = "length of "
+
 // The columns of the Parquet form of a tensor.
 const (
 	colID         = "id"

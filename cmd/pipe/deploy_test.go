@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -41,7 +42,7 @@ func TestDeploy(t *testing.T) {
 			}
 			containers(document, func(c map[string]any) {
 				if c["command"] != nil {
-					t.Errorf("%s: the container %v has a command of its own", file, c["name"])
+					t.Errorf("%s: the container %v replaces the entry point of the image", file, c["name"])
 				}
 				command(file, words(c["args"]))
 			})
@@ -96,12 +97,10 @@ func containers(node any, visit func(map[string]any)) {
 	}
 }
 
-func words(list any) []string {
-	var out []string
+func words(list any) (out []string) {
 	if list, ok := list.([]any); ok {
 		for _, w := range list {
-			text, _ := w.(string)
-			out = append(out, text)
+			out = append(out, fmt.Sprint(w))
 		}
 	}
 	return out

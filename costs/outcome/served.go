@@ -10,13 +10,13 @@ import (
 )
 
 // The names of features that an import computes.
-func lengthName(column string) string       { return lengthOf + column }
+func lengthName(column string) string       { return costs.LengthOf + column }
 func levelName(column, value string) string { return column + "=" + value }
 func vectorName(columns string, at int) string {
 	return fmt.Sprintf("%s%s[%d]", vectorOf, columns, at)
 }
 
-const lengthOf, vectorOf = "length of ", "vector of "
+const vectorOf = "vector of "
 
 // Unserved says which features of a tensor no command computes from raw rows,
 // and what to do. It is "" if the features are columns of numbers, the vectors of
@@ -45,7 +45,7 @@ func computed(names []string) (parts []string) {
 	for _, name := range names {
 		column, _, isLevel := strings.Cut(name, "=")
 		switch {
-		case strings.HasPrefix(name, lengthOf):
+		case strings.HasPrefix(name, costs.LengthOf):
 		case strings.HasPrefix(name, vectorOf):
 			name, _, _ = strings.Cut(name, "[")
 		case isLevel:

@@ -92,7 +92,7 @@ func newCSVSource(file string, in io.Closer, r io.Reader, info *policy.Info) (*c
 // computed adds a hint to an error about columns if an import made some of them from other columns.
 func computed(names []string, err error) error {
 	for _, name := range names {
-		column, of := strings.CutPrefix(name, "length of ")
+		column, of := strings.CutPrefix(name, costs.LengthOf)
 		value := "the number of characters of " + column
 		if !of {
 			column, _, of = strings.Cut(name, "=")

@@ -263,17 +263,17 @@ func TestBudgetPaces(t *testing.T) {
 			if len(last.BudgetPrices) < 1 || !(last.BudgetPrices[0] > 0) || last.PairFees == nil {
 				t.Errorf("last: %+v", last)
 			}
-			cheap := 0 // the price stays where both are about as good, so single decisions of the last ones may be either
+			spared := 0 // the price stays where both are about as good, so single decisions of the last ones may be either
 			for _, rec := range all[len(all)/2:] {
 				if rec.BudgetDecided != (rec.Action < 2) {
 					t.Errorf("the budget decided is not said: %+v", rec)
 				}
 				if rec.Action < 2 {
-					cheap++
+					spared++
 				}
 			}
-			if cheap < len(all)/8 {
-				t.Errorf("%d of the last %d went to the small expert", cheap, len(all)/2)
+			if spared < len(all)/8 {
+				t.Errorf("%d of the last %d went to the small expert", spared, len(all)/2)
 			}
 			if s := w.api.Budgets()[0]; !(s.Price > 0) || s.Price > 100 || s.Spent > 1 || s.Due < 1000 {
 				t.Errorf("%+v", s)

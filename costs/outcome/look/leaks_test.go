@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/outcome/look"
 	"pipe/internal/hint"
 	"pipe/internal/judge"
 )
@@ -56,6 +57,7 @@ func TestLeaks(t *testing.T) {
 		"infinity":               {wide("ratio", func(n, _, _ int) string { return []string{"inf", "0.5", "0.25"}[n/3%3] }), "ratio", nil},
 		"dates without a zone":   {wide("made", func(n, _, _ int) string { return fmt.Sprintf("2026-01-%02d 00:00", 1+n%28) }), "", nil},
 		"an index":               {wide("__index_level_0__", func(n, _, _ int) string { return fmt.Sprint(n % 9) }), "", nil},
+		"outcomes that count":    {wide("rating_1,rating_2", func(n, _, _ int) string { return fmt.Sprint(n%5, ",", n%4) }), "rating_1, rating_2", nil},
 		"dates of America":       {wide("made", func(n, _, _ int) string { return fmt.Sprintf("1/%d/2026", 1+n%28) }), "", nil},
 		"long: the number":       {long("tally", func(_, s, l int) string { return fmt.Sprint(s + l) }), "tally", nil},
 		"long: the best":         {long("best_score", func(n, _, _ int) string { return fmt.Sprint(n % 2) }), "best_score", nil},
@@ -170,6 +172,7 @@ func TestWhichOutcomes(t *testing.T) {
 		"f1 among others":   {row("id,f0,f1,f2,small,large", "q%[1]d,1%[4]d,%[4]d,2%[4]d,%[2]d,%[3]d"), []string{"f0", "f1", "f2"}, []string{"column: small"}, ""},
 		"two scales":        {row("id,length,small_score,large_score", "q%[1]d,%[4]d,0.%[1]d,%[1]d"), []string{"length"}, []string{"CHECK: the scores seem to have different scales: small_score is at most 0.9, large_score 59"}, ""},
 		"an unnamed id":     {row(",length,small,large", "%[1]d,%[4]d,%[2]d,%[3]d"), nil, nil, "has no name"},
+		"the same, long":    {row(",model,correct,length", "%[1]d,a,%[2]d,%[4]d\n%[1]d,b,%[3]d,%[4]d"), nil, nil, "has no name"},
 		"repeated ids":      {row("id,length,small,large", "q%[4]d,%[4]d,%[2]d,%[3]d"), nil, nil, "several rows have the same id"},
 		"models with NA":    {row("id,length,small,large", "q%[1]d,%[4]d,NA,%[3]d"), nil, nil, `"small" is named like an outcome, but has "NA"`},
 		"models with yes":   {row("id,length,small,large", "q%[1]d,%[4]d,yes,no"), nil, nil, `has "yes"`},
@@ -267,6 +270,23 @@ func TestNamedOutcomes(t *testing.T) {
 			t.Errorf("%s is no error", columns)
 		case says != "" && (err != nil || !strings.Contains(strings.Join(p.Checks, "\n"), says) || !strings.Contains(strings.Join(p.Checks, "\n"), "kimi")):
 			t.Errorf("%s: %v, %+v", columns, err, p)
+		}
+	}
+}
+
+// TestDates: a text that begins with a date is left out as a time. A version is none.
+func TestDates(t *testing.T) {
+	for text, isTime := range map[string]bool{"2026.1.%d": true, "%d/1/26 10:00 PM": true, "%d-12-2025": true, "1.%d.3": false, "2-%d-1": false} {
+		log := each("id,length,made,small_correct,large_correct", func(n, small, large, length int) string {
+			return fmt.Sprintf("q%d,%d,"+text+",%d,%d", n, length, 1+n%28, small, large)
+		})
+		p, _, _, err := propose(t, save(t, "log.csv", log), "")
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := slices.Contains(p.Request.Left, look.Left{Column: "made", Why: "is a time"}); got != isTime {
+			t.Errorf("%s: left %q", text, p.Request.Left)
 		}
 	}
 }

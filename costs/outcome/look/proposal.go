@@ -61,6 +61,8 @@ type Request struct {
 	Label, Split, Group          string
 	Time, Reference              string
 	Left                         []Left
+
+	odd []string // columns that are no features because not all of their values are numbers
 }
 
 // Left is a column that is not used, and why.
@@ -100,6 +102,9 @@ func Propose(outcomes, features *Table, columns []string) (*Proposal, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if p.ID == "" {
+		return nil, unusable(outcomes.File, `write id, or another name, into the header above it; pandas does with index_label="id"`, "the column that names the requests has no name")
 	}
 	used := p.used()
 	belonging := p.belonging(used)
@@ -236,7 +241,7 @@ func (p *Proposal) noFeatures() error {
 	if p.Features == nil {
 		do += ", or name a table of them with --features"
 	}
-	if odd := p.odds(); odd != nil {
+	if odd := slices.Concat(p.Request.odd, p.Known.odd); odd != nil {
 		do = "write a number into each row of " + strings.Join(odd, ", ")
 	}
 	var left []string
@@ -248,21 +253,6 @@ func (p *Proposal) noFeatures() error {
 		says += ": " + textfile.Listed(left, 6)
 	}
 	return unusable(p.Outcomes.File, do, "%s", says)
-}
-
-// odds are the columns that are no features because not all of their values are numbers.
-func (p *Proposal) odds() (names []string) {
-	for _, from := range []struct {
-		left []Left
-		*Table
-	}{{p.Request.Left, p.Outcomes}, {p.Known.Left, p.Features}} {
-		for _, l := range from.left {
-			if c := from.find(l.Column); c.odd != "" && strings.HasPrefix(l.Why, "has numbers and") {
-				names = append(names, l.Column)
-			}
-		}
-	}
-	return names
 }
 
 // fewRows are too few to learn from.
@@ -289,7 +279,7 @@ func (p *Proposal) check() {
 	if made := slices.Concat(p.Request.Categorical, p.Request.Length, p.Known.Categorical, p.Known.Length); len(made) > 0 {
 		p.Checks = append(p.Checks, "who asks a policy for a decision sends numbers, also for these: 1 or 0 for each value of a category, the number of characters of a text ("+textfile.Listed(made, 12)+")")
 	}
-	if odd := p.odds(); odd != nil {
+	if odd := slices.Concat(p.Request.odd, p.Known.odd); odd != nil {
 		p.Checks = append(p.Checks, "no features, because not all of their values are numbers: "+textfile.Listed(odd, 12)+". Fill the others in")
 	}
 	if p.Outcomes.Rows < fewRows {

@@ -244,12 +244,13 @@ func (a *answers) summed(c *Column) bool {
 // told is how much a column says of one pair: the mean of the shares of its right and of its wrong answers that the best threshold of the
 // column, or its values where they repeat, tell apart. It is 0 where there are few answers, or outcomes that are not right or wrong.
 func (a *answers) told(c *Column) (most float64) {
+	order := c.order()
 	for pair := range a.pairs {
 		counts := make([][2]int, c.Distinct+1) // wrong and right answers by value
 		all := [2]int{}
 		for n, row := range a.first {
 			of, at := a.cell(n, pair)
-			if at < 0 || of.codes[at] == 0 || c.codes[row] == 0 || !of.outcome("correct") || of.Distinct > 2 {
+			if at < 0 || of.codes[at] == 0 || c.codes[row] == 0 || of.Distinct > 2 || !of.outcome("correct") {
 				continue
 			}
 			right := 0
@@ -260,18 +261,32 @@ func (a *answers) told(c *Column) (most float64) {
 			all[right]++
 		}
 		if min(all[0], all[1]) >= fewRepeats {
-			most = max(most, told(c, counts[1:], all))
+			most = max(most, told(order, counts[1:], all))
 		}
 	}
 	return most
 }
 
-func told(c *Column, counts [][2]int, all [2]int) (most float64) {
+// order are the numbers of the values, less 1, from the smallest value on; nil if the values are no numbers.
+func (c *Column) order() []int {
+	if !c.numeric() {
+		return nil
+	}
+	order := make([]int, c.Distinct)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(c.numbers[i], c.numbers[j]) })
+	return order
+}
+
+// told is that of the counts of one pair by value. order is nil where values have no order.
+func told(order []int, counts [][2]int, all [2]int) (most float64) {
 	share := func(wrong, right int) float64 {
 		s := (float64(wrong)/float64(all[0]) + float64(right)/float64(all[1])) / 2
 		return max(s, 1-s)
 	}
-	if 10*c.Distinct <= all[0]+all[1] {
+	if 10*len(counts) <= all[0]+all[1] {
 		wrong, right := 0, 0 // in values where they are in the majority
 		for _, n := range counts {
 			if n[0]*all[1] > n[1]*all[0] {
@@ -282,14 +297,6 @@ func told(c *Column, counts [][2]int, all [2]int) (most float64) {
 		}
 		most = share(wrong, right)
 	}
-	if !c.numeric() {
-		return most
-	}
-	order := make([]int, c.Distinct)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(c.numbers[i], c.numbers[j]) })
 	below := [2]int{}
 	for _, i := range order {
 		below[0] += counts[i][0]
@@ -322,14 +329,6 @@ func (c *Column) mostlyFlags() bool {
 	return c.Values != nil && c.Distinct <= 6 && slices.ContainsFunc(c.Values, func(v string) bool {
 		return slices.Contains([]string{"0", "1", "0.0", "1.0", "true", "false", "yes", "no"}, strings.ToLower(v))
 	})
-}
-
-// holdsOr is what a column has, or another text if it has gaps.
-func (c *Column) holdsOr(gaps string) string {
-	if c.Missing > 0 {
-		return gaps
-	}
-	return c.holds()
 }
 
 // holds says what of a column is no outcome.

@@ -199,10 +199,11 @@ func (p *Proposal) worse(key, name string) {
 
 // scores sets the range of scores that are not between 0 and 1.
 func (p *Proposal) scores(key string, columns ...*Column) {
-	if key == "score" {
-		p.scales(columns)
+	if key != "score" {
+		return
 	}
-	if key != "score" || !slices.ContainsFunc(columns, func(c *Column) bool { return !c.unit() }) {
+	p.scales(columns)
+	if !slices.ContainsFunc(columns, func(c *Column) bool { return !c.unit() }) {
 		return
 	}
 	worst, best := math.Inf(1), math.Inf(-1)
@@ -266,8 +267,11 @@ func (p *Proposal) decisions() error {
 		}
 	}
 	if there := t.firstNamed(propensityWords, func(c *Column) bool { return c.Kind != Empty }); c == nil && there != nil {
+		if there.Missing > 0 {
+			return t.gaps(there)
+		}
 		return unusable(t.File, "write the probability with which the expert of the row was chosen, such as 0.9; divide percents by 100", "column %s %s: a probability is above 0 and at most 1",
-			there.Name, there.holdsOr("is empty in some rows"))
+			there.Name, there.holds())
 	}
 	if c == nil {
 		return unusable(t.File, "record the probability with which the expert of each row was chosen, in a column propensity, and choose at random at times; or let every expert answer some requests. docs/ope.md says more",

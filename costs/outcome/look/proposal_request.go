@@ -111,6 +111,7 @@ func (r *Request) feature(c *Column) (why string) {
 	case c.Kind == Time || c.dated:
 		return "is a time"
 	case c.odd != "":
+		r.odd = append(r.odd, c.Name)
 		return "has numbers and " + textfile.Quoted(c.odd)
 	case c.Values != nil && c.Distinct <= mostCategories:
 		r.Categorical = append(r.Categorical, c.Name)

@@ -38,9 +38,6 @@ func (p *Proposal) wide(columns []string) (err error) {
 	if id == nil {
 		return unusable(t.File, "add a column id with a different value in each row", "no column has a different value in each row that could name a request")
 	}
-	if id.Name == "" {
-		return unusable(t.File, `write id, or another name, into the header above it; pandas does with index_label="id"`, "the column that names the requests has no name")
-	}
 	p.ID, p.Reason = id.Name, "different in each row"
 	return nil
 }
@@ -258,12 +255,15 @@ func (t *Table) given(columns []string) (*Wide, error) {
 		}
 		w.Pairs = append(w.Pairs, Pair{Expert: name, Column: name})
 	}
-	if at := slices.IndexFunc(valueWords, func(v valueWord) bool { return v.word == w.pattern.word }); at >= 0 && valueWords[at].key == "loss" {
-		if w.Key = "loss"; t.find(columns[0]).boolean() || t.find(columns[0]).spelled() {
-			return nil, t.unreadable([]*Column{t.find(columns[0])}, "loss")
+	w.unmarked = w.pattern.word == ""
+	if slices.ContainsFunc(valueWords, func(v valueWord) bool { return v.word == w.pattern.word && v.key == "loss" }) {
+		w.Key = "loss"
+		for _, name := range columns {
+			if c := t.find(name); !c.outcome("loss") {
+				return nil, t.unreadable([]*Column{c}, "loss")
+			}
 		}
 	}
-	w.unmarked = w.pattern.word == ""
 	return w, nil
 }
 
@@ -299,9 +299,8 @@ func (p *Proposal) unmarked() (*Wide, error) {
 	t := p.Outcomes
 	chosen, rest := t.modelled()
 	could := append(slices.Clone(chosen), rest...)
-	switch {
-	case len(chosen) >= 2 && affix(chosen) != "":
-		word := affix(chosen)
+	switch word := affix(chosen); {
+	case len(chosen) >= 2 && word != "":
 		return nil, unusable(t.File, "if 1 is a right answer there, name these columns with --outcomes; if it is a wrong one, call them small_wrong, large_wrong and so on",
 			"columns are called like models with %s, and nothing says whether 1 is good: %s", textfile.Quoted(word), textfile.Listed(chosen, 12))
 	case len(chosen) >= 2:
@@ -329,6 +328,9 @@ func (p *Proposal) unmarked() (*Wide, error) {
 
 // affix is a word that all names begin or end with, and that is no name of a model or a size; "" if there is none.
 func affix(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
 	for _, sep := range separators {
 		for _, before := range []bool{false, true} {
 			parts := strings.Split(names[0], sep)
@@ -352,7 +354,7 @@ func (t *Table) oddModels() []*Column {
 	var found []*Column
 	odd := false
 	for _, c := range t.Columns {
-		if modelled(c.Name) && c.Values != nil && c.Distinct > 0 && c.Distinct <= 6 && !t.divided(c) && !likeAny(c.Name, slices.Concat(labelWords, splitWords, laterWords, propensityWords, chanceWords)) {
+		if modelled(c.Name) && c.Values != nil && c.Distinct > 0 && c.Distinct <= 6 && !t.aside(c) {
 			found = append(found, c)
 			odd = odd || !c.outcome("correct")
 		}
@@ -363,10 +365,15 @@ func (t *Table) oddModels() []*Column {
 	return found
 }
 
+// aside reports whether a column is called like something else than an outcome or a feature.
+func (t *Table) aside(c *Column) bool {
+	return t.divided(c) || likeAny(c.Name, slices.Concat(labelWords, splitWords, laterWords, propensityWords, chanceWords))
+}
+
 // modelled are columns of numbers from 0 to 1: those that are called like models, and the others.
 func (t *Table) modelled() (chosen, rest []string) {
 	for _, c := range t.Columns {
-		if !(c.unit() || c.spelled()) || c.Distinct == 0 || t.divided(c) || t.valued(c.Name) || likeAny(c.Name, slices.Concat(labelWords, splitWords, laterWords, propensityWords, chanceWords)) {
+		if !(c.unit() || c.spelled()) || c.Distinct == 0 || t.aside(c) || t.valued(c.Name) {
 			continue
 		}
 		if modelled(c.Name) {

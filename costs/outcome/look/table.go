@@ -167,8 +167,8 @@ func scan(in *tablefile.Table, names []string) (*Table, error) {
 // seed is the same for all tables, so that their ids can be compared.
 var seed = maphash.MakeSeed()
 
-// date is the beginning of a text with a date, in any of the usual orders.
-var date = regexp.MustCompile(`^\d{1,4}([-/.])\d{1,2}[-/.]\d{1,4}([T ]|$)`)
+// date is the beginning of a text with a date. Without a year of four digits, only slashes tell it from a version.
+var date = regexp.MustCompile(`^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{1,2}/\d{1,2}/\d{2})([T ]|$)`)
 
 // counter looks at the cells of a column.
 type counter struct {

@@ -120,7 +120,15 @@ func later(name string) bool {
 
 // valued reports whether a column is called like an outcome.
 func (t *Table) valued(name string) bool {
-	return !t.numbered(name) && slices.ContainsFunc(valueWords, func(w valueWord) bool { return like(name, w.word) > 0 })
+	return slices.ContainsFunc(valueWords, func(w valueWord) bool { return t.like(name, w.word) > 0 })
+}
+
+// like is [like] where columns are counted: f1 among f0, f1, f2 is not the score F1.
+func (t *Table) like(name, word string) int {
+	if word != "" && unicode.IsDigit(rune(word[len(word)-1])) && t.numbered(name) {
+		return 0
+	}
+	return like(name, word)
 }
 
 // numbered reports whether a name ends with a number and others have the next or the previous one, as f1 among f0, f1, f2.
@@ -190,7 +198,7 @@ func (t *Table) named(words []string, usable func(*Column) bool) (found []*Colum
 	for want := 2; want > 0; want-- {
 		for _, word := range words {
 			for _, c := range t.Columns {
-				if like(c.Name, word) == want && !t.numbered(c.Name) && usable(c) && !slices.Contains(found, c) {
+				if t.like(c.Name, word) == want && usable(c) && !slices.Contains(found, c) {
 					found = append(found, c)
 				}
 			}
